@@ -89,6 +89,8 @@ static enum status load_model(struct parts *parts)
     int device;
 
     TRY(backend_choose((enum backend_choice)options->ranks.backend, &backend));
+    if (parts->world.node_rank == 0)
+        backend_choose_warn((enum backend_choice)options->ranks.backend, backend);
     TRY(backend_choose_device(backend, options->ranks.drafter_devices,
                               options->ranks.drafter_devices != NULL ? parts->world.node_role_rank : parts->world.node_rank, &device));
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);

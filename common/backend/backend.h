@@ -227,7 +227,8 @@ struct draft_terms {
 struct backend_device {
     int number;     /* as its runtime counts it, from 0 */
     char name[64];
-    char place[32]; /* its bus id: two ranks of one host with the same place have the same device */
+    char place[32]; /* its bus id, for people */
+    char uuid[48];  /* two ranks with the same one have the same device, or the same part of one */
     void *stream;   /* where all operations go, in order */
 };
 

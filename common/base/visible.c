@@ -87,6 +87,47 @@ size_t visible_write(const char *text, size_t count, const char *kept, char *out
     return used;
 }
 
+/* Writes the first character, of `count` bytes, as it stands in quotes. Returns its bytes in the text.  out: [VISIBLE_MOST * those] */
+static size_t quote_one(const char *text, size_t count, char *out, size_t *written)
+{
+    const char *name = *text == '\n' ? "\\n" : *text == '\t' ? "\\t" : *text == '"' ? "\\\"" : *text == '\\' ? "\\\\" : NULL;
+    size_t length = name != NULL ? 1 : visible_character(text, count);
+
+    if (name != NULL) {
+        memcpy(out, name, 2);
+        *written = 2;
+        return 1;
+    }
+    if (length == 0)
+        length = character((const unsigned char *)text, count) == 2 ? 2 : 1;
+    *written = visible_write(text, length, "", out);
+    return length;
+}
+
+size_t visible_quote(const char *text, size_t count, size_t most, char *out)
+{
+    size_t shown = count < most ? count : most, used = 0, written;
+
+    while (shown < count && shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80) /* not within a character */
+        shown--;
+    out[used++] = '"';
+    for (size_t at = 0; at < shown; used += written)
+        at += quote_one(text + at, shown - at, out + used, &written);
+    memcpy(out + used, shown < count ? "..\"" : "\"", shown < count ? 4 : 2);
+    return used + (shown < count ? 3 : 1);
+}
+
+void visible_put_quoted(const char *text, size_t count, FILE *to)
+{
+    char out[2 * VISIBLE_MOST];
+    size_t written;
+
+    fputc('"', to);
+    for (size_t at = 0; at < count; fwrite(out, 1, written, to))
+        at += quote_one(text + at, count - at, out, &written);
+    fputc('"', to);
+}
+
 void visible_put(const char *text, size_t count, const char *kept, FILE *to)
 {
     enum { PART = 512, LONGEST = 4 };

@@ -16,6 +16,12 @@ size_t visible_write(const char *text, size_t count, const char *kept, char *out
 size_t visible_character(const char *text, size_t count);
 /* Would all of it stay as it is? */
 int visible_is_plain(const char *text, size_t count, const char *kept);
+/* The first `most` bytes, or fewer, of the text in quotes, on one line whatever is in it, with .. behind what was cut. Returns the bytes written; a
+ * 0 follows.  out: [VISIBLE_QUOTED(most)] */
+#define VISIBLE_QUOTED(most) (VISIBLE_MOST * (most) + 5)
+size_t visible_quote(const char *text, size_t count, size_t most, char *out);
+/* All of the text likewise, to a stream. */
+void visible_put_quoted(const char *text, size_t count, FILE *to);
 /* The same as visible_write, to a stream. The text begins and ends with whole characters. */
 void visible_put(const char *text, size_t count, const char *kept, FILE *to);
 

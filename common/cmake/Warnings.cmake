@@ -1,16 +1,19 @@
 # How every target of this project is compiled: strict warnings, no contraction of a*b+c (the numbers must be the same on every
 # machine; fused operations are written out), includes rooted at the repository.
-add_library(tandem_warnings INTERFACE)
-target_compile_options(tandem_warnings INTERFACE
+# Sanitizers are in tandem_warnings alone.
+add_library(tandem_plain INTERFACE)
+target_compile_options(tandem_plain INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;-Wno-sign-conversion;-ffp-contract=off;-fno-math-errno>
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>)
-target_compile_options(tandem_warnings INTERFACE
+target_compile_options(tandem_plain INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-Wall,-Wextra;--threads=0>)
-target_include_directories(tandem_warnings INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_definitions(tandem_warnings INTERFACE _GNU_SOURCE)
+target_include_directories(tandem_plain INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(tandem_plain INTERFACE _GNU_SOURCE)
 if(TANDEM_WERROR)
-  target_compile_options(tandem_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+  target_compile_options(tandem_plain INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
+add_library(tandem_warnings INTERFACE)
+target_link_libraries(tandem_warnings INTERFACE tandem_plain)
 if(TANDEM_SANITIZE)
   target_compile_options(tandem_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${TANDEM_SANITIZE};-fno-omit-frame-pointer>)
   target_link_options(tandem_warnings INTERFACE -fsanitize=${TANDEM_SANITIZE})

@@ -1,6 +1,8 @@
 #include "common/group/group.h"
 
+#include "common/base/log.h"
 #include "common/base/try.h"
+#include <string.h>
 
 /* Hundreds of ranks that start together may take a minute; NCCL's own patience with a network ends about here, too. */
 enum { NCCL_PATIENCE_S = 120 };
@@ -26,10 +28,36 @@ enum status group_open_team(struct world *world, size_t largest, struct group *g
     return all ? group_open_shared(world, largest, group) : group_open_mpi(world, largest, group);
 }
 
+/* A rank that computes on its host's CPU would leave those with devices waiting for it in NCCL. */
+static enum status compute_alike(struct world *world, const struct backend *backend, struct group *group)
+{
+    struct place {
+        int rank, on_device;
+        char host[WORLD_HOST_BYTES];
+    } mine = {.rank = world->rank, .on_device = backend->device.which != NULL}, all[WORLD_MAX_RANKS];
+    enum status status = STATUS_OK;
+
+    memcpy(mine.host, world->host, sizeof mine.host);
+    TRY(group_gather(group, &mine, sizeof mine, all));
+    for (int i = 1; group->rank == 0 && status == STATUS_OK && i < group->size; i++)
+        if (all[i].on_device != mine.on_device) {
+            const struct place *device = mine.on_device ? &mine : &all[i], *host = mine.on_device ? &all[i] : &mine;
+
+            log_error("rank %d on host %s has a device and rank %d on host %s computes on the CPU, expected all verifiers on devices (--backend cuda "
+                      "says what is missing there) or all on CPUs (--backend cpu)",
+                      device->rank, device->host, host->rank, host->host);
+            status = STATUS_USAGE;
+        }
+    return group_agree(group, status);
+}
+
 enum status group_attach(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
                          enum group_sums sums, struct group *group)
 {
-    if (backend->device.which == NULL || group->size == 1)
+    if (group->size == 1)
+        return STATUS_OK;
+    TRY(compute_alike(world, backend, group));
+    if (backend->device.which == NULL)
         return STATUS_OK;
     return group_open_nccl(world, backend, context, largest, NCCL_PATIENCE_S, sums, group);
 }

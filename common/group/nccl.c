@@ -7,6 +7,7 @@
  * NCCL, by the backend's one-shot kernel, which adds by the tree. */
 #include "common/group/nccl.h"
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
 
@@ -73,7 +74,7 @@ static enum status nccl_settle(struct group *group)
     struct nccl *nccl = group->state;
     struct wait wait;
 
-    world_wait_begin(nccl->world, &wait);
+    world_wait_begin_usual(nccl->world, &wait, &nccl->step);
     wait.deaf = 1;
     for (int idle = 0; !idle;) {
         int result = NCCL_SUCCESS, code;
@@ -91,6 +92,7 @@ static enum status nccl_settle(struct group *group)
         if (!idle)
             world_wait_step(nccl->world, &wait, INT64_MAX);
     }
+    world_wait_end(&wait, clock_ns());
     return STATUS_OK;
 }
 

@@ -21,6 +21,7 @@ struct nccl {
     const struct backend_device *device;
     struct nccl_library library;
     struct nccl_comm *comm; /* NULL before it is made and after it was aborted */
+    struct nccl_comm *child; /* being split off: NCCL may write here until it is, or both are aborted */
     MPI_Comm alarm;
     int alarmed;         /* another rank has failed */
     int64_t deadline_ns; /* of the calls now made; 0: the watchdog's alone */
@@ -35,6 +36,7 @@ struct nccl {
     int one_host;               /* all ranks are on one */
     int one_shot;               /* the backend's one-shot sum is open */
     size_t alone;               /* most numbers that it sums; more go over NCCL */
+    struct wait_usual step;     /* how long waits for the device are */
     char who[256];              /* this rank and its device, for errors */
     char words[192];            /* for --verbose */
 };

@@ -15,17 +15,18 @@ enum {
     LEAST_SUM = 256,      /* numbers of the first sum, less than a part has */
     STRIDE = 4,           /* from one size of the first sums to the next */
     MOST_PART = 4 << 20,  /* bytes of a sum at once; more go in parts */
+    LONGEST_LOOK_NS = 200000000, /* at a device, before a wait sleeps: longer than a step of decoding takes */
     MOST_BUFFER = 64 << 20, /* of memory that is lent; who needs more has plain memory for all */
 };
 
 /* Who a rank is, as the others see it. */
 struct place {
-    char host[WORLD_HOST_BYTES];
+    char host[WORLD_HOST_BYTES], boot[WORLD_BOOT_BYTES];
     int rank; /* of the world */
     int pid;
     int number; /* of its device */
     char device[64];
-    char bus[32];
+    char bus[32], uuid[48];
     int version; /* of its NCCL */
     int windows; /* has it symmetric ones? */
 };
@@ -47,8 +48,10 @@ static struct place place_of(const struct nccl *nccl)
                           .windows = nccl->library.comm_window_register != NULL};
 
     memcpy(place.host, nccl->world->host, sizeof place.host);
+    memcpy(place.boot, nccl->world->boot, sizeof place.boot);
     memcpy(place.device, nccl->device->name, sizeof place.device);
     memcpy(place.bus, nccl->device->place, sizeof place.bus);
+    memcpy(place.uuid, nccl->device->uuid, sizeof place.uuid);
     return place;
 }
 
@@ -66,7 +69,7 @@ static enum status check_places(const struct place *place, int count)
 {
     for (int i = 0; i < count; i++)
         for (int j = 0; j < i; j++)
-            if (strcmp(place[i].host, place[j].host) == 0 && strcmp(place[i].bus, place[j].bus) == 0) {
+            if (strcmp(place[i].uuid, place[j].uuid) == 0) {
                 log_error("ranks %d and %d on host %s have the same device %d [%s] %s, and NCCL needs one for each rank: start fewer "
                           "verifiers there, or use --backend cpu",
                           place[j].rank, place[i].rank, place[i].host, place[i].number, place[i].bus, place[i].device);
@@ -80,6 +83,12 @@ static enum status check_places(const struct place *place, int count)
             return STATUS_USAGE;
         }
     return STATUS_OK;
+}
+
+/* Hosts made from one image may have one name, and containers of one host several: neither reaches the other's memory. */
+static int is_one_host(const struct place *one, const struct place *other)
+{
+    return strcmp(one->host, other->host) == 0 && strcmp(one->boot, other->boot) == 0;
 }
 
 /* Gathers every rank's place, so that all ranks find the same errors. */
@@ -99,7 +108,7 @@ static enum status meet(struct nccl *nccl)
     for (int i = 0; i < host->size; i++) {
         if (!all[i].windows)
             nccl->library.comm_window_register = NULL;
-        nccl->one_host &= strcmp(all[i].host, all[0].host) == 0;
+        nccl->one_host &= is_one_host(&all[i], &all[0]);
     }
     status = check_places(all, host->size);
 
@@ -151,8 +160,7 @@ static enum status make_communicator(struct nccl *nccl)
 static enum status split_communicator(struct nccl *nccl)
 {
     struct nccl_config config = config_of(1);
-    struct nccl_comm *child = NULL;
-    int result = nccl->library.comm_split(nccl->comm, 0, nccl->host.rank, &child, &config);
+    int result = nccl->library.comm_split(nccl->comm, 0, nccl->host.rank, &nccl->child, &config);
     /* NCCL answers success when it has begun; the parent tells when it is done. */
     enum status status = nccl_done(nccl, "ncclCommSplit", result == NCCL_SUCCESS ? NCCL_IN_PROGRESS : result);
 
@@ -161,7 +169,8 @@ static enum status split_communicator(struct nccl *nccl)
         status = end_communicator(nccl);
     else
         nccl_abort(nccl); /* a parent goes before its child */
-    nccl->comm = child;
+    nccl->comm = nccl->child;
+    nccl->child = NULL;
     return group_agree(&nccl->host, status);
 }
 
@@ -249,6 +258,7 @@ enum status group_open_nccl(struct world *world, const struct backend *backend, 
     }
     *nccl = (struct nccl){.world = world, .host = *group, .backend = backend, .context = context, .device = backend->device.which(context)};
     nccl->alarm = MPI_COMM_NULL;
+    nccl->step.most_ns = LONGEST_LOOK_NS;
     describe_self(nccl);
     TRY_TO(group_agree(group, nccl_library_open(&nccl->library)), release_nccl);
     TRY_TO(meet(nccl), release_nccl);

@@ -146,7 +146,7 @@ struct model_activations model_activations(const struct model *model)
     return bytes;
 }
 
-static enum status load(const char *path, const struct model_options *options, struct model *model)
+static enum status begin(const char *path, const struct model_options *options, struct model *model)
 {
     TRY(look(path, options, model));
     TRY(check_quantise(model));
@@ -167,6 +167,11 @@ static enum status load(const char *path, const struct model_options *options, s
 
         snprintf(model->computing, sizeof model->computing, "computing on device %d [%s] %s", device->number, device->place, device->name);
     }
+    return STATUS_OK;
+}
+
+enum status model_load(struct model *model, const struct model_options *options)
+{
     TRY(weights_pack(model, options, kv_cache_need(model, options->slots), model_activations(model).all));
     return model_open_tables(model);
 }
@@ -206,7 +211,7 @@ enum status model_check(const char *path, int width, const struct model_options 
     return model_need(path, width, options, &unused);
 }
 
-enum status model_open(const char *path, struct group *group, const struct model_options *options, struct model **out)
+enum status model_begin(const char *path, struct group *group, const struct model_options *options, struct model **out)
 {
     struct model *model = calloc(1, sizeof *model);
     enum status status;
@@ -219,7 +224,22 @@ enum status model_open(const char *path, struct group *group, const struct model
     model->group = group;
     model->drafts = options->drafts;
     model->quantise = options->quantise;
-    status = load(path, options, model);
+    status = begin(path, options, model);
+    if (status != STATUS_OK) {
+        model_close(model);
+        return status;
+    }
+    *out = model;
+    return STATUS_OK;
+}
+
+enum status model_open(const char *path, struct group *group, const struct model_options *options, struct model **out)
+{
+    struct model *model;
+    enum status status;
+
+    TRY(model_begin(path, group, options, &model));
+    status = model_load(model, options);
     if (status != STATUS_OK) {
         model_close(model);
         return status;

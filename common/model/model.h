@@ -76,6 +76,10 @@ struct model {
 
 /* Local (every rank of the group opens its own shard). STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE for a width that does not divide. */
 enum status model_open(const char *path, struct group *group, const struct model_options *options, struct model **model);
+/* The same in two parts, for what is to be done between: model_begin has found all that is wrong with files and shapes and opened the device, but
+ * reads no weight; model_load, with the same options, reads them. model_close after either, whatever became of it. */
+enum status model_begin(const char *path, struct group *group, const struct model_options *options, struct model **model);
+enum status model_load(struct model *model, const struct model_options *options);
 void model_close(struct model *model);
 /* Local. Whether model_open will find all that it needs for a group of `width` ranks: files, tensors, shapes, dtypes, context. Reads no
  * weights and needs no memory for them. Same statuses. */

@@ -41,12 +41,17 @@ int world_is_crowded(const struct world *world)
     return world->node_size > world->cores || threads > (uint32_t)world->cores;
 }
 
+static int64_t most_usual_ns(const struct wait_usual *usual)
+{
+    return usual->most_ns > 0 ? usual->most_ns : LOOK_USUAL_NS;
+}
+
 /* Half as long again as a usual wait, where that is worth it: one that is longer than anybody looks had better sleep from the beginning. */
 static int64_t look_usual_ns(const struct wait_usual *usual)
 {
     int64_t look = usual != NULL ? usual->ns + usual->ns / 2 : 0;
 
-    return look > LOOK_FREE_NS && look <= LOOK_USUAL_NS ? look : LOOK_FREE_NS;
+    return look > LOOK_FREE_NS && look <= most_usual_ns(usual) ? look : LOOK_FREE_NS;
 }
 
 /* How long a wait looks before it sleeps. */
@@ -137,7 +142,7 @@ void world_wait_end(const struct wait *wait, int64_t now)
 
     if (wait->usual == NULL || ns < SPIN_NS) /* it was there: that was no wait */
         return;
-    ns = ns < 2 * LOOK_USUAL_NS ? ns : 2 * LOOK_USUAL_NS;
+    ns = ns < 2 * most_usual_ns(wait->usual) ? ns : 2 * most_usual_ns(wait->usual);
     wait->usual->ns = wait->usual->ns == 0 ? ns : wait->usual->ns + (ns - wait->usual->ns) / USUAL_SHARE;
 }
 

@@ -52,6 +52,17 @@ static void load_unwinder(void)
     (void)backtrace(&frame, 1);
 }
 
+static void read_boot(char boot[WORLD_BOOT_BYTES])
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+    if (file == NULL)
+        return;
+    if (fscanf(file, "%39s", boot) != 1)
+        boot[0] = '\0';
+    fclose(file);
+}
+
 static enum status start_mpi(int *argc, char ***argv, struct world *world)
 {
     int provided;
@@ -71,6 +82,7 @@ static enum status start_mpi(int *argc, char ***argv, struct world *world)
     world->spread = world->node_size < world->size;
     world->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     gethostname(world->host, sizeof world->host - 1);
+    read_boot(world->boot);
     return STATUS_OK;
 }
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum role { ROLE_DRAFTER, ROLE_VERIFIER };
-enum { WORLD_MAX_RANKS = 1024, WORLD_HOST_BYTES = 64 };
+enum { WORLD_MAX_RANKS = 1024, WORLD_HOST_BYTES = 64, WORLD_BOOT_BYTES = 40 };
 
 struct world {
     int rank;
@@ -31,6 +31,7 @@ struct world {
     int *drafter_rank;  /* [drafters] */
     int cores;         /* of this host */
     char host[WORLD_HOST_BYTES];
+    char boot[WORLD_BOOT_BYTES]; /* the kernel's id of this host's start, which no other host has; empty where it does not say */
     MPI_Comm wire; /* every rank; the wire's own */
     MPI_Comm role_comm; /* the ranks of this role, in world order */
     MPI_Comm node; /* the ranks of this host */
@@ -64,6 +65,7 @@ void world_abort(enum status status) __attribute__((noreturn));
 /* How long waits of one kind usually are: those of one place in the program, for one thing. All zero: none has ended yet. */
 struct wait_usual {
     int64_t ns;
+    int64_t most_ns; /* the longest that are looked through without sleeping; 0: a few milliseconds */
 };
 
 /* A wait in progress. Start one with world_wait_begin before the first look for what is awaited; call world_wait_step after each

@@ -28,11 +28,11 @@ void cuda_rig_on(int number)
 
 int cuda_rig_skip(void)
 {
-    const char *reason = "";
+    struct device_lack lack;
 
-    if (device_count(&reason) > 0)
+    if (device_count(&lack) > 0)
         return 0;
-    printf("skipped: no CUDA device: %s\n", reason);
+    printf("skipped: no CUDA device: %s\n", lack.why);
     return 77;
 }
 

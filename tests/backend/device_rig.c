@@ -10,12 +10,12 @@ static struct device *device;
 
 struct device *device_rig_open(void)
 {
-    const char *reason = NULL;
+    struct device_lack lack;
 
     if (device != NULL)
         return device;
-    if (device_count(&reason) == 0) {
-        printf("skipped: %s\n", reason != NULL ? reason : "no CUDA device");
+    if (device_count(&lack) == 0) {
+        printf("skipped: %s\n", lack.why);
         exit(77);
     }
     assert_int_equal(device_open(0, &device), STATUS_OK);

@@ -88,6 +88,29 @@ assert check.leading_equal([turn("tokens: 1 2"), turn("tokens: 1 2 3")]) == (2, 
 assert check.leading_equal([turn("tokens: 1"), turn()]) == (0, 0)
 END_OF_PROGRAM
 expect "tokens are counted up to the first that differs" '[ $? = 0 ]'
+python3 -I - "$work" <<'END_OF_PROGRAM'
+import os, sys, time
+sys.path.insert(0, "launch/dev/gpu")
+import check
+chosen = [("a", 5, None), ("decode 1b", 75, None), ("b", 5, None), ("decode 8b", 70, None), ("c", 5, None)]
+assert [check.kept_after(name, chosen) for name, _, _ in chosen] == [145, 70, 70, 0, 0]
+assert check.kept_after("steps 1b", [("steps 1b", 5, None)]) == 0
+# A test that may skip, and says why; one that may not.
+check.BUILD = sys.argv[1]
+os.makedirs(os.path.join(check.BUILD, "Testing", "Temporary"))
+with open(os.path.join(check.BUILD, "Testing", "Temporary", "LastTest.log"), "w") as file:
+    file.write("1/2 Testing: test_cuda_head_device\nskipped: not this\n\n2/2 Testing: test_group_cuda_1_device\nx\nskipped: no libnccl.so.2\n")
+ran = " 1/2 Test  #1: test_cuda_head_device ....   Passed  1.0 sec\n 2/2 Test  #2: test_group_cuda_1_device ....***Skipped  1.0 sec\n"
+check.call = lambda *words, **more: ran
+assert check.tests(None, 0) == "1 programs passed; test_group_cuda_1_device skipped: no libnccl.so.2", check.tests(None, 0)
+ran = ran.replace("  Passed", "***Skipped")
+try:
+    check.tests(None, 0)
+    sys.exit(1)
+except check.Failure as failure:
+    assert str(failure) == "test_cuda_head_device Skipped", failure
+END_OF_PROGRAM
+expect "the comparison with PyTorch keeps its time; a test without NCCL skips with its reason, any other has failed" '[ $? = 0 ]'
 
 start=$SECONDS
 PATH="$work/with:$PATH" python3 -I "$check" --without-pytorch --programs "$work/programs" --output "$work/slow" --seconds 4 --only "steps 8b,steps 1b" >"$work/slow.out" 2>&1

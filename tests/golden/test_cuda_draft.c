@@ -206,11 +206,11 @@ int main(void)
         cmocka_unit_test(test_cuda_draft__a_round_is_played),
         cmocka_unit_test(test_cuda_draft__kernels_are_loaded_at_open),
     };
-    const char *reason = "";
+    struct device_lack lack;
 
     golden_path("tests/golden/models/qwen3", model_path);
-    if (device_count(&reason) == 0) {
-        printf("skipped: no CUDA device: %s\n", reason);
+    if (device_count(&lack) == 0) {
+        printf("skipped: no CUDA device: %s\n", lack.why);
         return 77;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -383,10 +383,10 @@ int main(void)
         cmocka_unit_test(test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one),
         cmocka_unit_test(test_cuda_forward__greedy_speculation_gives_the_bits_of_solo),
     };
-    const char *reason = "";
+    struct device_lack lack;
 
-    if (device_count(&reason) == 0) {
-        printf("skipped: no CUDA device: %s\n", reason);
+    if (device_count(&lack) == 0) {
+        printf("skipped: no CUDA device: %s\n", lack.why);
         return 77;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,10 +188,10 @@ int main(void)
         cmocka_unit_test(test_cuda_gguf__weights_take_the_bytes_of_the_file),
         cmocka_unit_test(test_cuda_gguf__what_a_shard_cuts_is_widened_and_said),
     };
-    const char *reason = "";
+    struct device_lack lack;
 
-    if (device_count(&reason) == 0) {
-        printf("skipped: no CUDA device: %s\n", reason);
+    if (device_count(&lack) == 0) {
+        printf("skipped: no CUDA device: %s\n", lack.why);
         return 77;
     }
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -261,10 +261,10 @@ int main(void)
         cmocka_unit_test(test_cuda_shard__answers_are_those_of_the_hosts_rows),
         cmocka_unit_test(test_cuda_shard__a_recorded_step_answers_what_is_asked_now),
     };
-    const char *reason = "";
+    struct device_lack lack;
 
-    if (device_count(&reason) == 0) {
-        printf("skipped: no CUDA device: %s\n", reason);
+    if (device_count(&lack) == 0) {
+        printf("skipped: no CUDA device: %s\n", lack.why);
         return 77;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The group over NCCL with the CUDA backend's own memory, stream and sum: over the emulation and the tests' library, and on devices with
  * NCCL itself, one rank to each. */
 #include "common/backend/cuda/context.h"
+#include "common/group/nccl_library.h"
 #include "group_rig.h"
 
 #include <setjmp.h>
@@ -157,6 +158,21 @@ static void test_group_cuda__a_sum_that_is_stopped_ends(void **state)
 
 #define OPEN(sums, test) cmocka_unit_test_setup_teardown(test_group_cuda__##test, open_##sums, close_group)
 
+/* What a machine may lack: NCCL, and memory that a device shares with other processes. One-shot sums are opened once to see. */
+static const char *lacking(void)
+{
+    static struct nccl_library library;
+    const char *reason = "it does not say";
+    struct backend_handle handle;
+    int shares;
+
+    if (nccl_library_open(&library) != STATUS_OK)
+        return "there is no NCCL";
+    shares = backend_cuda.device.one_shot->open(context, 0, 1, COUNT, &handle, &reason);
+    backend_cuda.device.one_shot->close(context);
+    return shares ? NULL : reason;
+}
+
 static int skipped(const char *reason)
 {
     printf("skipped: %s\n", reason);
@@ -171,11 +187,12 @@ int main(int argc, char **argv)
         OPEN(one_shot, sums_its_own_buffer),    OPEN(one_shot, one_shot_sums_are_recorded),
         OPEN(one_shot, a_sum_that_is_stopped_ends), /* the last: a stopped group sums no more */
     };
-    const char *name = argc > 0 ? argv[0] : "", *reason = "";
-    int devices = device_count(&reason), failed;
+    const char *name = argc > 0 ? argv[0] : "", *lack_of_it;
+    struct device_lack lack = {0};
+    int devices = device_count(&lack), failed;
 
     if (devices == 0)
-        return skipped(reason);
+        return skipped(lack.why);
     if (world_open(&argc, &argv, ROLE_VERIFIER, &world) != STATUS_OK || world.size > MOST_RANKS)
         world_abort(STATUS_INTERNAL);
     if (world.node_size > devices) {
@@ -186,10 +203,11 @@ int main(int argc, char **argv)
           "no device", world.node_rank);
     if (world.rank == 0)
         print_message("%s\n", backend_cuda.describe(context));
-    failed = cmocka_run_group_tests_name(name, tests, NULL, NULL);
+    lack_of_it = lacking();
+    failed = lack_of_it == NULL ? cmocka_run_group_tests_name(name, tests, NULL, NULL) : 0;
     if (failed > 0)
         world_abort(STATUS_INTERNAL);
     backend_cuda.close(context);
     world_close(&world, STATUS_OK);
-    return failed;
+    return lack_of_it != NULL ? skipped(lack_of_it) : failed;
 }

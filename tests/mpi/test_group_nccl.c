@@ -176,6 +176,19 @@ static void test_group_attach__takes_nccl_for_several_devices_only(void **state)
     group_close(&group);
 }
 
+/* A host without a driver among others: nobody waits in NCCL for a rank that computes on the CPU. */
+static void test_group_attach__devices_and_cpus_do_not_compute_together(void **state)
+{
+    const struct backend *backend = world.rank == world.size - 1 ? &backend_cpu : &rig.backend;
+    enum status status;
+
+    (void)state;
+    check(group_open_team(&world, 4096, &group) == STATUS_OK, "no group of the host", 0);
+    status = group_attach(&world, backend, rig.context, BYTES, GROUP_SUMS_AUTO, &group);
+    check(status == (group.size == 1 ? STATUS_OK : world.rank == 0 ? STATUS_USAGE : STATUS_ELSEWHERE), "status", (long)status);
+    group_close(&group);
+}
+
 #define OPEN(test) cmocka_unit_test_setup_teardown(test, open_windows, close_group)
 
 int main(int argc, char **argv)
@@ -190,6 +203,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_group_nccl__some_libraries_sum_without_windows),
         cmocka_unit_test(test_group_nccl__answers_in_progress_are_waited_for),
         cmocka_unit_test(test_group_attach__takes_nccl_for_several_devices_only),
+        cmocka_unit_test(test_group_attach__devices_and_cpus_do_not_compute_together),
     };
     const char *name = argc > 0 ? argv[0] : "";
     int failed;

@@ -28,7 +28,13 @@ enum status pretended_device_open(struct pretended_device *rig, int number)
     rig->backend.device.idle = say_idle;
     device.number = number;
     snprintf(device.place, sizeof device.place, "0000:%02x:00.0", 24 + number);
+    snprintf(device.uuid, sizeof device.uuid, "GPU-%d", number);
     return STATUS_OK;
+}
+
+void pretended_device_part(int part)
+{
+    snprintf(device.uuid, sizeof device.uuid, "MIG-%d", part);
 }
 
 void pretended_device_close(struct pretended_device *rig)

@@ -95,6 +95,12 @@ enum status backend_choose(enum backend_choice choice, const struct backend **ba
     return STATUS_OK;
 }
 
+void backend_choose_warn(enum backend_choice choice, const struct backend *backend)
+{
+    (void)choice;
+    (void)backend;
+}
+
 enum status backend_choose_device(const struct backend *backend, const char *list, int turn, int *device)
 {
     (void)backend;

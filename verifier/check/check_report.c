@@ -5,6 +5,7 @@
 #include "common/base/try.h"
 #include "common/base/visible.h"
 #include "common/sample/rule.h"
+#include "verifier/job/colour.h"
 #include <math.h>
 #include <string.h>
 
@@ -88,25 +89,10 @@ static void sum_draws(const struct check *check, struct check_result *result)
 }
 
 /* A text in one line, without its line breaks. */
-static void put_quoted(FILE *to, const char *text, size_t length)
-{
-    fputc('"', to);
-    for (const char *end; length > 0; text += end - text) {
-        const char *line_end = memchr(text, '\n', length);
-
-        end = line_end != NULL ? line_end : text + length;
-        visible_put(text, (size_t)(end - text), "", to);
-        fputs(line_end != NULL ? "\\n" : "", to);
-        end += line_end != NULL;
-        length -= (size_t)(end - text);
-    }
-    fputc('"', to);
-}
-
 static void put_text(FILE *to, const char *name, const char *text)
 {
     fprintf(to, "    %-8s", name);
-    put_quoted(to, text, text != NULL ? strlen(text) : 0);
+    visible_put_quoted(text, text != NULL ? strlen(text) : 0, to);
     fputc('\n', to);
 }
 
@@ -121,7 +107,7 @@ static void put_token(FILE *to, const struct check *check, int32_t token)
     }
     piece = tokenizer_piece(check->job->tokenizer, token, 0, 0, &length);
     fprintf(to, "%d ", token);
-    put_quoted(to, piece, length);
+    visible_put_quoted(piece, length, to);
 }
 
 static void put_difference(FILE *to, const struct check *check, const struct check_difference *difference)
@@ -147,9 +133,9 @@ static void put_table(FILE *to, const struct check *check, const struct check_re
 
         int is_blind = result->holds && (result->is_blind || result->is_starved);
 
-        fprintf(to, "%s%s%s  %-9s %s\n%-17s %s\n", colour ? (is_blind ? "\033[33m" : result->holds ? "\033[32m" : "\033[31m") : "",
+        fprintf(to, "%s%s%s  %-9s %s\n%-17s %s\n", colour ? (is_blind ? COLOUR_YELLOW : result->holds ? COLOUR_GREEN : COLOUR_RED) : "",
                 is_blind ? "blind" : result->holds ? "holds" : "FAILS",
-                colour ? "\033[0m" : "", result->name, result->what, "", result->found);
+                colour ? COLOUR_NONE : "", result->name, result->what, "", result->found);
     }
     for (int i = 0; i < check->equal.differences; i++)
         put_difference(to, check, &check->equal.difference[i]);

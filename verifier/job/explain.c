@@ -1,42 +1,22 @@
 #include "verifier/job/explain.h"
 
 #include "common/base/visible.h"
+#include "verifier/job/colour.h"
 #include <string.h>
 
-#define GREEN "\033[32m"
-#define RED   "\033[31m"
-#define BLUE  "\033[34m"
-#define SOFT  "\033[2m"
-#define PLAIN "\033[0m"
-
 enum {
-    PIECE = 32, /* bytes of a token that are shown */
-    QUOTED = VISIBLE_MOST * PIECE + 8,
+    PIECE = 32,  /* bytes of a token that are shown */
     WIDEST = 24, /* columns of the longest token that others are aligned with */
 };
 
-/* The token in quotes, on one line whatever is in it. Returns how many columns it takes, about. */
-static int quote(const struct tokenizer *tokenizer, int32_t token, char out[QUOTED])
+/* The token in quotes. Returns how many columns it takes, about. */
+static int quote(const struct tokenizer *tokenizer, int32_t token, char out[VISIBLE_QUOTED(PIECE)])
 {
-    size_t length, shown, at = 0;
+    size_t length, at;
     const char *piece = tokenizer_piece(tokenizer, token, 0, 1, &length);
     int columns = 0;
 
-    shown = length < PIECE ? length : PIECE;
-    while (shown < length && shown > 0 && ((unsigned char)piece[shown] & 0xc0) == 0x80) /* not within a character */
-        shown--;
-    out[at++] = '"';
-    for (size_t i = 0, part; i < shown; i += part) {
-        const char *name = piece[i] == '\n' ? "\\n" : piece[i] == '\t' ? "\\t" : piece[i] == '"' ? "\\\"" : piece[i] == '\\' ? "\\\\" : NULL;
-
-        part = name != NULL ? 1 : visible_character(piece + i, shown - i);
-        part = part == 0 ? 1 : part;
-        if (name != NULL)
-            at += (size_t)snprintf(out + at, 3, "%s", name);
-        else
-            at += visible_write(piece + i, part, "", out + at);
-    }
-    at += (size_t)snprintf(out + at, 5, "%s\"", shown < length ? ".." : "");
+    at = visible_quote(piece, length, PIECE, out);
     for (size_t i = 0; i < at; i++)
         columns += ((unsigned char)out[i] & 0xc0) != 0x80;
     return columns;
@@ -58,7 +38,7 @@ static int indent_of(const struct explained *explained, int node)
 
 static int width_of(const struct explained *explained, const struct tokenizer *tokenizer)
 {
-    char text[QUOTED];
+    char text[VISIBLE_QUOTED(PIECE)];
     int width = quote(tokenizer, explained->token, text);
 
     for (int i = 0; i < explained->count; i++) {
@@ -73,7 +53,7 @@ static int width_of(const struct explained *explained, const struct tokenizer *t
 static void write_fate(const struct explained_node *node, const struct tokenizer *tokenizer, FILE *to)
 {
     static const char *const fates[] = {[EXPLAINED_ACCEPTED] = "accepted", [EXPLAINED_REJECTED] = "rejected", [EXPLAINED_PASSED] = "not looked at"};
-    char own[QUOTED];
+    char own[VISIBLE_QUOTED(PIECE)];
 
     fputs(fates[node->fate], to);
     if (node->fate == EXPLAINED_PASSED)
@@ -90,12 +70,12 @@ static void write_fate(const struct explained_node *node, const struct tokenizer
 
 static void write_draft(const struct explained *explained, int i, const struct tokenizer *tokenizer, int width, int colour, FILE *to)
 {
-    static const char *const colours[] = {[EXPLAINED_ACCEPTED] = GREEN, [EXPLAINED_REJECTED] = RED, [EXPLAINED_PASSED] = SOFT};
+    static const char *const colours[] = {[EXPLAINED_ACCEPTED] = COLOUR_GREEN, [EXPLAINED_REJECTED] = COLOUR_RED, [EXPLAINED_PASSED] = COLOUR_SOFT};
     const struct explained_node *node = &explained->node[i];
-    char text[QUOTED];
+    char text[VISIBLE_QUOTED(PIECE)];
     int indent = indent_of(explained, i), columns = indent + quote(tokenizer, node->token, text);
 
-    fprintf(to, "  %2d  %*s%s%s%s%*s", i + 1, indent, "", colour ? colours[node->fate] : "", text, colour ? PLAIN : "",
+    fprintf(to, "  %2d  %*s%s%s%s%*s", i + 1, indent, "", colour ? colours[node->fate] : "", text, colour ? COLOUR_NONE : "",
             columns < width ? width - columns : 0, "");
     if (node->q >= 0)
         fprintf(to, "  q %.4f", node->q);
@@ -127,10 +107,10 @@ static void write_residual(const struct residual *residual, FILE *to)
 
 static void write_last(const struct explained *explained, const struct tokenizer *tokenizer, int width, int colour, FILE *to)
 {
-    char text[QUOTED];
+    char text[VISIBLE_QUOTED(PIECE)];
     int columns = quote(tokenizer, explained->token, text);
 
-    fprintf(to, "      %s%s%s%*s  ", colour ? BLUE : "", text, colour ? PLAIN : "", columns < width ? width - columns : 0, "");
+    fprintf(to, "      %s%s%s%*s  ", colour ? COLOUR_BLUE : "", text, colour ? COLOUR_NONE : "", columns < width ? width - columns : 0, "");
     if (explained->draw == DRAW_RESIDUAL)
         write_residual(&explained->residual, to);
     else

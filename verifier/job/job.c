@@ -56,20 +56,22 @@ static enum status read_model(struct job *job, struct model_options options)
     options.tell = loading_tell;
     options.tell_state = &loading;
     log_clear_lines(bar);
-    status = model_open(job->target, &job->group, &options, &job->model);
+    status = model_load(job->model, &options);
     loading_end(&loading);
     log_clear_lines(options_have_bar(job->options));
     return status;
 }
 
-/* Each rank may fail alone, for want of memory. They agree on it, so that all go on or none does. */
+/* Each rank may fail alone, for want of memory. They agree on it, so that all go on or none does. Devices are connected before weights are read: a
+ * network that does not work shows in seconds, and what NCCL takes of a device's memory is not there any more when weights and cache are planned. */
 static enum status load_model(struct job *job, const struct model_options *options)
 {
     size_t largest = (size_t)options->max_rows * sizeof(float);
 
-    TRY(group_agree(&job->group, read_model(job, *options)));
-    return group_attach(&job->world, job->model->backend, job->model->context, largest * (size_t)job->model->shape.hidden,
-                        (enum group_sums)job->options->ranks.all_reduce, &job->group);
+    TRY(group_agree(&job->group, model_begin(job->target, &job->group, options, &job->model)));
+    TRY(group_attach(&job->world, job->model->backend, job->model->context, largest * (size_t)job->model->shape.hidden,
+                     (enum group_sums)job->options->ranks.all_reduce, &job->group));
+    return group_agree(&job->group, read_model(job, *options));
 }
 
 static enum status load(struct job *job)
@@ -81,6 +83,8 @@ static enum status load(struct job *job)
     int device;
 
     TRY(backend_choose((enum backend_choice)job->options->ranks.backend, &backend));
+    if (job->world.node_rank == 0)
+        backend_choose_warn((enum backend_choice)job->options->ranks.backend, backend);
     TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_role_rank : job->world.node_rank, &device));
     TRY(config_read(job->target, &config));
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);

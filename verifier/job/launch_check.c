@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
+#include "common/base/visible.h"
 #include "common/corpus/corpus_rows.h"
 #include "common/model/model.h"
 #include "common/options/options_paths.h"
@@ -11,12 +12,13 @@
 #include "common/text/tokenizer.h"
 #include "verifier/request/request.h"
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { PIECE = 24 }; /* bytes of a token that are shown */
 
 struct look {
     struct config config;
@@ -35,28 +37,27 @@ static enum status look_at(const struct options *options, const char *model, int
 }
 
 /* A token as a line shows it. */
-static void show_token(const struct tokenizer *tokenizer, int id, char *text, size_t size)
+static void show_token(const struct tokenizer *tokenizer, int id, char text[VISIBLE_QUOTED(PIECE)])
 {
     size_t length = 0;
     const char *piece = id < tokenizer_size(tokenizer) ? tokenizer_piece(tokenizer, id, 0, 1, &length) : NULL;
-    json_t *string = piece != NULL ? json_stringn(piece, length) : NULL; /* NULL: bytes that are no whole character */
-    char *shown = string != NULL ? json_dumps(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
 
-    snprintf(text, size, "%.60s", shown != NULL ? shown : length > 0 ? "a part of a character" : "none");
-    free(shown);
-    json_decref(string);
+    if (piece == NULL || length == 0)
+        strcpy(text, "none");
+    else
+        visible_quote(piece, length, PIECE, text);
 }
 
 /* The same tokens for texts: special and other added ones, and how many fill the table, may differ. */
 static enum status compare_vocabularies(const char *target, const struct tokenizer *large, const char *draft, const struct tokenizer *small)
 {
     int count, first = tokenizer_difference(large, small, &count);
-    char theirs[64], ours[64];
+    char theirs[VISIBLE_QUOTED(PIECE)], ours[VISIBLE_QUOTED(PIECE)];
 
     if (first < 0)
         return STATUS_OK;
-    show_token(large, first, theirs, sizeof theirs);
-    show_token(small, first, ours, sizeof ours);
+    show_token(large, first, theirs);
+    show_token(small, first, ours);
     log_error("%s (%d tokens) and %s (%d tokens) have different vocabularies: %d ids, the first is %d, %s and %s; expected one tokenizer for both "
               "models, or --draft lookup, which needs none",
               target, tokenizer_size(large), draft, tokenizer_size(small), count, first, theirs, ours);

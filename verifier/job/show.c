@@ -2,14 +2,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/visible.h"
+#include "verifier/job/colour.h"
 #include "verifier/job/explain.h"
 #include "verifier/request/request_work.h"
 #include <string.h>
 
-#define GREEN "\033[32m"
-#define RED "\033[9;31m"
-#define BLUE "\033[34m"
-#define PLAIN "\033[0m"
 #define UNWRAPPED "\033[?7l"
 #define WRAPPED "\033[?7h"
 
@@ -32,7 +29,7 @@ static void put(struct show *show, const char *before, const char *bytes, size_t
         fputs(before, show->text);
     put_plain(show, show->text, bytes, count);
     if (show->colour)
-        fputs(PLAIN, show->text);
+        fputs(COLOUR_NONE, show->text);
 }
 
 static void put_prompt_token(struct show *show, const struct sequence *sequence, int i)
@@ -122,19 +119,19 @@ static void put_rejected(struct show *show, const struct sequence *sequence, int
     count = utf8_stream_push(&stream, piece, length < 60 ? length : 60, out);
     for (size_t i = 0; i < count; i++)
         out[i] = out[i] == '\n' ? ' ' : out[i];
-    put(show, RED, out, count);
+    put(show, COLOUR_STRUCK, out, count);
 }
 
 static void show_coloured(struct show *show, const struct sequence *sequence, const struct outcome *outcome,
                           const struct proposal *proposal, int kept)
 {
     for (int i = 0; i < kept && i < outcome->accepted; i++)
-        put_token(show, sequence, GREEN, outcome->token[i]);
+        put_token(show, sequence, COLOUR_GREEN, outcome->token[i]);
     if (kept <= outcome->accepted)
         return;
     if (outcome->refused >= 0)
         put_rejected(show, sequence, proposal->token[outcome->refused]);
-    put_token(show, sequence, outcome->drafted > 0 ? BLUE : "", outcome->token[outcome->accepted]);
+    put_token(show, sequence, outcome->drafted > 0 ? COLOUR_BLUE : "", outcome->token[outcome->accepted]);
 }
 
 void show_round(struct show *show, const struct sequence *sequence, const struct outcome *outcome, const struct proposal *proposal, int kept)

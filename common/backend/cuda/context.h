@@ -13,6 +13,7 @@
 #include "common/backend/cuda/matrix.h"
 #include "common/backend/cuda/one_shot.h"
 #include "common/backend/cuda/replay.h"
+#include "common/backend/cuda/switches.h"
 
 enum { PACK_HALVES = 2 };
 
@@ -24,6 +25,7 @@ struct row_arrays {
 
 struct backend_context {
     struct backend_options options;
+    struct switches switches;
     struct device *device;
     struct backend_context *host; /* of backend_cpu, one thread */
     struct pool *pool;            /* packs weights */
@@ -67,9 +69,11 @@ struct backend_context {
     int fetches;     /* of them */
     struct one_shot one_shot;
     struct backend_device told; /* of the device, to ranks that compute together */
-    char description[320];
+    char description[416];
 };
 
+/* Whether kernels are to begin before the one ahead of them has ended. */
+int context_overlaps(const struct backend_context *context);
 /* Makes the last head store its logits where it has not: it runs again, on the same rows. */
 void context_keep_logits(struct backend_context *context);
 

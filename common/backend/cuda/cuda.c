@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+int context_overlaps(const struct backend_context *context)
+{
+    return device_overlaps(context->device) && !context->switches.no_overlap;
+}
+
 static const char *cuda_describe(const struct backend_context *context)
 {
     return context->description;
@@ -91,12 +96,15 @@ static enum status prepare_kernels(struct backend_context *context)
 static void tell_device(struct backend_context *context)
 {
     struct backend_device *told = &context->told;
+    char left_out[96];
 
     told->number = device_index(context->device);
     told->stream = device_stream(context->device);
     snprintf(told->name, sizeof told->name, "%.63s", device_name(context->device));
     snprintf(told->place, sizeof told->place, "%.31s", device_place(context->device));
-    snprintf(context->description, sizeof context->description, "cuda, device %d, %s", told->number, device_name(context->device));
+    snprintf(told->uuid, sizeof told->uuid, "%.47s", device_uuid(context->device));
+    snprintf(context->description, sizeof context->description, "cuda, device %d, %s%s", told->number, device_name(context->device),
+             switches_describe(&context->switches, left_out));
 }
 
 static const struct backend_device *cuda_device(const struct backend_context *context)
@@ -113,6 +121,7 @@ static enum status open_parts(struct backend_context *context)
 {
     const struct backend_options *options = &context->options;
 
+    TRY(switches_read(getenv("TANDEM_CUDA"), &context->switches));
     progress_made("opening a device"); /* may take seconds where no other process has the device open */
     TRY(device_open(options->device, &context->device));
     TRY(prepare_kernels(context));

@@ -1,8 +1,10 @@
 #include "common/backend/cuda/device.h"
 
+#include "common/backend/cuda/driver.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,19 +18,38 @@ struct device {
     cudaStream_t stream;
     char name[256];
     char place[32];
+    char uuid[48];
     cudaError_t failure; /* the first */
     const char *failed;  /* the call that it came from */
     int told;
 };
 
+static struct driver_device ask_driver(int index)
+{
+    struct driver_device told = {.major = DRIVER_LEAST_MAJOR};
+
+    /* What it does not say is as it should be: opening tells. */
+    (void)cudaDeviceGetAttribute(&told.major, cudaDevAttrComputeCapabilityMajor, index);
+    (void)cudaDeviceGetAttribute(&told.minor, cudaDevAttrComputeCapabilityMinor, index);
+    (void)cudaDeviceGetAttribute(&told.mode, cudaDevAttrComputeMode, index);
+    return told;
+}
+
+static enum status refused_by(const struct device *device, const char *call, cudaError_t error)
+{
+    const struct driver_device told = ask_driver(device->index);
+
+    log_error("%s on device %d: %s (%s)%s", call, device->index, cudaGetErrorString(error), cudaGetErrorName(error),
+              driver_advice(&told, (int)error));
+    return STATUS_INTERNAL;
+}
+
 /* For what is done before a stream carries work: fails at once. */
 #define TRY_CUDA(device, call)                                                                                                             \
     do {                                                                                                                                   \
         cudaError_t error_ = (call);                                                                                                       \
-        if (error_ != cudaSuccess) {                                                                                                       \
-            log_error("%s on device %d: %s (%s:%d)", #call, (device)->index, cudaGetErrorString(error_), __FILE__, __LINE__);              \
-            return STATUS_INTERNAL;                                                                                                        \
-        }                                                                                                                                  \
+        if (error_ != cudaSuccess)                                                                                                         \
+            return refused_by((device), #call, error_);                                                                                    \
     } while (0)
 
 static void note(struct device *device, cudaError_t error, const char *call)
@@ -39,19 +60,38 @@ static void note(struct device *device, cudaError_t error, const char *call)
     device->failed = call;
 }
 
-int device_count(const char **reason)
+int device_count(struct device_lack *lack)
 {
-    int count = 0, driver = 0;
+    int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
+    struct driver_answer answer = {.error = (int)error, .words = cudaGetErrorString(error)};
 
     if (error == cudaSuccess && count > 0)
         return count;
-    if (reason == NULL)
+    if (lack == NULL)
         return 0;
-    *reason = error == cudaSuccess ? "no device is visible" : cudaGetErrorString(error);
-    if (error != cudaSuccess && cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
-        *reason = "no NVIDIA driver is installed";
+    (void)cudaDriverGetVersion(&answer.driver);
+    (void)cudaRuntimeGetVersion(&answer.runtime);
+    lack->is_fault = driver_explain(&answer, lack->why, sizeof lack->why);
     return 0;
+}
+
+int device_is_usable(int index, struct device_lack *lack)
+{
+    const struct driver_device told = ask_driver(index);
+
+    lack->is_fault = 1;
+    return driver_allows(&told, lack->why, sizeof lack->why);
+}
+
+/* As nvidia-smi writes it. */
+static void write_uuid(const cudaUUID_t *uuid, char text[48])
+{
+    int length = snprintf(text, 48, "GPU-");
+
+    for (int i = 0; i < 16; i++)
+        length += snprintf(text + length, 48 - (size_t)length, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                           (unsigned char)uuid->bytes[i]);
 }
 
 static enum status look(struct device *device)
@@ -68,18 +108,23 @@ static enum status look(struct device *device)
     device->overlaps = properties.major >= 9;
     memcpy(device->name, properties.name, sizeof device->name);
     device->name[sizeof device->name - 1] = '\0';
+    write_uuid(&properties.uuid, device->uuid);
     return STATUS_OK;
 }
 
 enum status device_open(int index, struct device **device)
 {
-    const char *reason = "it is not there";
-    int count = device_count(&reason);
+    struct device_lack lack;
+    int count = device_count(&lack);
     struct device *new;
     enum status status;
 
     if (index < 0 || index >= count) {
-        log_error("device %d of %d: %s", index, count, count == 0 ? reason : "there is none of that number");
+        log_error("device %d of %d: %s", index, count, count == 0 ? lack.why : "there is none of that number");
+        return STATUS_USAGE;
+    }
+    if (!device_is_usable(index, &lack)) {
+        log_error("device %d cannot be used: %s", index, lack.why);
         return STATUS_USAGE;
     }
     new = calloc(1, sizeof *new);
@@ -119,6 +164,11 @@ int device_index(const struct device *device)
 const char *device_place(const struct device *device)
 {
     return device->place;
+}
+
+const char *device_uuid(const struct device *device)
+{
+    return device->uuid;
 }
 
 int device_processors(const struct device *device)

@@ -13,8 +13,16 @@ struct CUstream_st; /* CUDA's name of a stream, where there is no CUDA as well *
 
 enum { DEVICE_HANDLE_BYTES = 64 }; /* what another process of the host needs to reach shared memory, to be passed on as it is */
 
-/* The number of usable devices; 0 where there is no driver, and then `reason` (may be NULL) gives the driver's own words. */
-int device_count(const char **reason);
+/* Why there is no device, or this one is of no use. */
+struct device_lack {
+    int is_fault; /* somebody would count on one: there is a driver, or a device */
+    char why[384];
+};
+
+/* The number of visible devices; 0 where none answers, and then `lack` (may be NULL) says why. */
+int device_count(struct device_lack *lack);
+/* Whether the device of this index, of those visible, may be used by this program; else `lack` says why not. Opens nothing. */
+int device_is_usable(int index, struct device_lack *lack);
 
 /* STATUS_USAGE when there is no device of that index, STATUS_INTERNAL when it does not work. */
 enum status device_open(int index, struct device **device);
@@ -22,8 +30,10 @@ void device_close(struct device *device);
 
 const char *device_name(const struct device *device);
 int device_index(const struct device *device);
-/* Its bus id: two processes of a host whose devices have the same one share a device. */
+/* Its bus id, for people: parts of a device (MIG) have the same one. */
 const char *device_place(const struct device *device);
+/* Its UUID, which no other device, or part of one, has: two processes whose devices have the same one share a device. */
+const char *device_uuid(const struct device *device);
 /* The number of multiprocessors, which tells how many blocks are worth launching. */
 int device_processors(const struct device *device);
 /* Bytes of shared memory of a multiprocessor, for all of its blocks. */

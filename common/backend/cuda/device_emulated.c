@@ -1,8 +1,11 @@
 /* Devices of the emulation: their memory is the host's, and work is done when it is enqueued. There are several, so that each rank of a host has its
  * own. For tests the last ones have limits: one whose memory no other device reaches, one with less shared memory, one that refuses launches, one
- * with too little shared memory. Memory shared with other processes is a file without a name, which they open through /proc. */
+ * with too little shared memory, one that is too old. Memory shared with other processes is a file without a name, which they open through /proc.
+ * EMULATED_DRIVER in the environment says what the driver answers when devices are counted: "ERROR DRIVER RUNTIME", by CUDA's numbers;
+ * EMULATED_DEVICES which are visible: "FIRST COUNT". */
 #include "common/backend/cuda/device.h"
 
+#include "common/backend/cuda/driver.h"
 #include "common/base/log.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,27 +24,63 @@ void emulation_forget(struct device_graph *graph);
 void emulation_copy(void *to, const void *from, size_t bytes);
 void emulation_allow(size_t block_bytes);
 
-enum { ALONE = 5, SMALL, BROKEN, OLD, DEVICES, PROCESSORS = 3 };
+enum { ALONE = 5, SMALL, BROKEN, NARROW, OLD, DEVICES, PROCESSORS = 3 };
 static const size_t all_memory = (size_t)4 << 30;
 
 struct device {
-    int index;
+    int index;  /* of all, */
+    int number; /* and of those that are visible */
     const char *failed; /* the first launch that was refused, or NULL */
     int told;
 };
 
-int device_count(const char **reason)
+/* Of those that are visible. */
+static int first_visible(int *count)
 {
-    (void)reason;
-    return DEVICES;
+    const char *told = getenv("EMULATED_DEVICES");
+    int first = 0;
+
+    *count = DEVICES;
+    if (told == NULL || sscanf(told, "%d %d", &first, count) != 2)
+        return 0;
+    return first;
+}
+
+int device_count(struct device_lack *lack)
+{
+    const char *told = getenv("EMULATED_DRIVER");
+    struct driver_answer answer = {.words = "an error of the emulation"};
+    int count;
+
+    first_visible(&count);
+    if (told == NULL || sscanf(told, "%d %d %d", &answer.error, &answer.driver, &answer.runtime) != 3)
+        return count;
+    if (lack != NULL)
+        lack->is_fault = driver_explain(&answer, lack->why, sizeof lack->why);
+    return 0;
+}
+
+int device_is_usable(int index, struct device_lack *lack)
+{
+    int count;
+    const struct driver_device told = {.major = first_visible(&count) + index == OLD ? 7 : 9, .minor = 5};
+
+    lack->is_fault = 1;
+    return driver_allows(&told, lack->why, sizeof lack->why);
 }
 
 enum status device_open(int index, struct device **device)
 {
     struct device *new;
+    struct device_lack lack;
+    int count, first = first_visible(&count);
 
-    if (index < 0 || index >= DEVICES) {
-        log_error("device %d of %d: there is none of that number", index, DEVICES);
+    if (index < 0 || index >= count) {
+        log_error("device %d of %d: there is none of that number", index, count);
+        return STATUS_USAGE;
+    }
+    if (!device_is_usable(index, &lack)) {
+        log_error("device %d cannot be used: %s", index, lack.why);
         return STATUS_USAGE;
     }
     new = calloc(1, sizeof *new);
@@ -49,7 +88,8 @@ enum status device_open(int index, struct device **device)
         log_error("no memory for a device");
         return STATUS_INTERNAL;
     }
-    new->index = index;
+    new->index = first + index;
+    new->number = index;
     emulation_allow((size_t)device_block_bytes(new));
     *device = new;
     return STATUS_OK;
@@ -67,16 +107,21 @@ const char *device_name(const struct device *device)
 
 int device_index(const struct device *device)
 {
-    return device->index;
+    return device->number;
 }
 
 const char *device_place(const struct device *device)
 {
     static const char *const places[DEVICES] = {"emulated:0", "emulated:1", "emulated:2", "emulated:3",
                                                 "emulated:4", "emulated:5", "emulated:6", "emulated:7",
-                                                "emulated:8"};
+                                                "emulated:8", "emulated:9"};
 
     return places[device->index];
+}
+
+const char *device_uuid(const struct device *device)
+{
+    return device_place(device);
 }
 
 int device_processors(const struct device *device)
@@ -92,7 +137,7 @@ int device_shared_bytes(const struct device *device)
 
 int device_block_bytes(const struct device *device)
 {
-    if (device->index == OLD)
+    if (device->index >= NARROW)
         return 64 << 10; /* sm_75 */
     return device->index == SMALL ? 99 << 10 : 163 << 10; /* sm_89, and sm_80: blocks that are large have a multiprocessor for themselves */
 }

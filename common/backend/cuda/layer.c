@@ -104,7 +104,7 @@ static void run_linear(struct backend_context *context, const struct matrix *mat
     launch.processors = device_processors(context->device);
     launch.processor_bytes = device_shared_bytes(context->device);
     launch.block_bytes = device_block_bytes(context->device);
-    launch.overlaps = device_overlaps(context->device);
+    launch.overlaps = context_overlaps(context);
     if (is_wide(context, &launch)) {
         run_wide(context, &launch, what);
         return;
@@ -158,7 +158,7 @@ void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shap
 
 void cuda_add(struct backend_context *context, float *x, const float *sum, size_t count)
 {
-    add_start(x, sum, count, device_overlaps(context->device), device_stream(context->device));
+    add_start(x, sum, count, context_overlaps(context), device_stream(context->device));
     device_launched(context->device, "add");
 }
 
@@ -211,7 +211,7 @@ void cuda_attend_in(struct backend_context *context, const struct layer_shape *s
                                       .cosine = cosine,
                                       .sine = sine,
                                       .q = q + (size_t)first * (size_t)(shape->heads * shape->head_dim),
-                                      .overlaps = device_overlaps(context->device)};
+                                      .overlaps = context_overlaps(context)};
 
         heads_start(&launch, device_stream(context->device));
         device_launched(context->device, "attend_in's heads");
@@ -245,7 +245,7 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
                                        .scratch = context->attend_scratch,
                                        .scratch_bytes = context->attend_scratch_bytes,
                                        .processors = device_processors(context->device),
-                                       .overlaps = device_overlaps(context->device)};
+                                       .overlaps = context_overlaps(context)};
 
         launch.longest = cuda_longest(context, rows, first, launch.rows.count);
         attend_start(&launch, device_stream(context->device));

@@ -13,6 +13,10 @@ static int open_inbox(struct backend_context *context, int rank, int size, size_
 {
     struct one_shot *one_shot = &context->one_shot;
 
+    if (context->switches.no_one_shot) {
+        *reason = "TANDEM_CUDA has nooneshot";
+        return 0;
+    }
     one_shot->rank = rank;
     one_shot->size = size;
     one_shot->most = most;
@@ -44,7 +48,7 @@ static void sum(struct backend_context *context, const float *partial, size_t co
                                      .adds = adds,
                                      .x = x,
                                      .processors = device_processors(context->device),
-                                     .overlaps = device_overlaps(context->device)};
+                                     .overlaps = context_overlaps(context)};
 
     memcpy(launch.inbox, one_shot->inbox, sizeof launch.inbox);
     one_shot_start(&launch, device_stream(context->device));

@@ -41,6 +41,8 @@ int cuda_replay(struct backend_context *context, const void *who, const struct r
 {
     context->least_longest = cuda_longest(context, rows, 0, rows->count); /* all parts of a recorded step use the same value */
 
+    if (context->switches.no_graph)
+        return 0;
     const struct replay shape = {
         .who = who, .rows = rows->count, .what = what, .longest = context->least_longest, .used = ++context->steps};
     struct replay *replay = find(context, &shape);

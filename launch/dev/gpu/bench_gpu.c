@@ -3,6 +3,7 @@
  * bench_gpu steps MODEL          the time of a step of M rows at several contexts, asked for the best token of all rows, and of none
  * bench_gpu decode MODEL         greedy decoding: tokens per second
  * bench_gpu speculation MODEL    the same with drafts of the model's first layers, in one process
+ * bench_gpu replays MODEL        whether recorded steps and overlapping kernels have the bits of steps without (replays.h)
  *
  * MODEL is 1b, 8b or tiny; settings are NAME=VALUE (settings.h). Each figure is a line "figure,rows,context,value,unit". With turns=1 a
  * measurement is made for each line of stdin, so that two programs can take turns. Nothing is timed but what a user waits for: the wall
@@ -10,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
+#include "launch/dev/gpu/replays.h"
 #include "launch/dev/gpu/rig.h"
 #include "launch/dev/gpu/settings.h"
 #include "launch/dev/gpu/speculation.h"
@@ -132,6 +134,8 @@ static enum status run(const struct settings *settings)
 
     if (strcmp(settings->mode, "speculation") == 0)
         return speculation_run(settings, backend);
+    if (strcmp(settings->mode, "replays") == 0)
+        return replays_run(settings, backend);
     options.context = longest + (strcmp(settings->mode, "decode") == 0 ? settings->tokens : BACKEND_MAX_ROWS);
     TRY(rig_open_seeded(&rig, &options, backend));
     printf("# %s, %s\n", settings->shape->name, backend->describe(rig.model->context));

@@ -71,10 +71,20 @@ static enum status read_word(char *word, struct settings *settings)
     return read_number(word, equals + 1, settings);
 }
 
+static int is_mode(const char *word)
+{
+    static const char *const modes[] = {"steps", "decode", "speculation", "replays"};
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(word, modes[i]) == 0)
+            return 1;
+    return 0;
+}
+
 enum status settings_read(int count, char **words, struct settings *settings)
 {
     if (count < 3) {
-        log_error("usage: %s steps|decode|speculation 1b|8b|tiny [NAME=VALUE]...", words[0]);
+        log_error("usage: %s steps|decode|speculation|replays 1b|8b|tiny [NAME=VALUE]...", words[0]);
         return STATUS_USAGE;
     }
     *settings = (struct settings){.mode = words[1],
@@ -88,8 +98,8 @@ enum status settings_read(int count, char **words, struct settings *settings)
                                   .length = 4,
                                   .further = 0.1f,
                                   .threads = 1};
-    if (strcmp(words[1], "steps") != 0 && strcmp(words[1], "decode") != 0 && strcmp(words[1], "speculation") != 0) {
-        log_error("there is no measurement '%s', expected steps, decode or speculation", words[1]);
+    if (!is_mode(words[1])) {
+        log_error("there is no measurement '%s', expected steps, decode, speculation or replays", words[1]);
         return STATUS_USAGE;
     }
     if (settings->shape == NULL)

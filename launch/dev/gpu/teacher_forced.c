@@ -210,7 +210,7 @@ int main(int count, char **words)
 {
     long prompts = count > 1 ? strtol(words[1], NULL, 10) : 24, tokens = count > 2 ? strtol(words[2], NULL, 10) : 64;
     struct tally sum = {0};
-    const char *reason;
+    struct device_lack lack;
     enum status status;
 
     log_init("teacher_forced", LOG_INFO);
@@ -218,8 +218,8 @@ int main(int count, char **words)
         log_error("usage: %s [PROMPTS [TOKENS]], at most %d tokens", words[0], MOST_TOKENS);
         return STATUS_USAGE;
     }
-    if (device_count(&reason) == 0) {
-        printf("skipped: no device answers: %s\n", reason);
+    if (device_count(&lack) == 0) {
+        printf("skipped: no device answers: %s\n", lack.why);
         return SKIPPED;
     }
     status = run_model("target", (int)prompts, (int)tokens, &sum);

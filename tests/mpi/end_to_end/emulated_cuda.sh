@@ -115,6 +115,41 @@ broken "a sum is never done" "1 ncclAllReduce 30 stuck" 76 "no progress for [0-9
 for sums in nccl one-shot; do
     broken "a device of a follower fails, $sums" "" 70 ".* on device 7 (a broken emulation): refused" --drafters 6 --verifiers 2 --all-reduce $sums
 done
+# NCCL comes before what takes long, or may not fit: a network that does not work is told first. The cache here is larger than the device's memory.
+broken "neither a communicator nor memory" "2 ncclCommInitRankConfig 1 later=2" 74 "ncclCommInitRankConfig failed on rank 2" --target \
+    "$SOURCE/launch/demo/target" --draft "$SOURCE/launch/demo/draft" --context 1024 --max-sequences 256
+
+# driver WHAT WHERE CODE PATTERN OPTION...: a job of a machine whose driver, or devices, are so (WHERE: NAME=VALUE), says this in one line.
+driver() {
+    local code
+    checks=$((checks + 1))
+    (export "$2" && job driver "${ALL[@]}" --drafters 1 --verifiers 1 "${@:5}")
+    code=$?
+    [ $code = "$3" ] || fail "$1: exit code $code, expected $3: $(head -n 5 "$WORK/driver.err")"
+    [ "$(grep -c "$4" "$WORK/driver.err")" = 1 ] || fail "$1: no line, or several, with '$4': $(head -n 5 "$WORK/driver.err")"
+}
+old="the NVIDIA driver serves CUDA 11.4 and this program is built with CUDA 12.6: install a newer driver"
+driver "a driver that is too old" "EMULATED_DRIVER=35 11040 12060" 0 "warning: computing on the CPU: $old"
+driver "the same, and devices are asked for" "EMULATED_DRIVER=35 11040 12060" 64 "error: --backend cuda cannot be had on this host: $old" --backend cuda
+driver "a driver that is not ready" "EMULATED_DRIVER=802 12040 12060" 0 "warning: computing on the CPU: .*nvidia-fabricmanager has to run"
+driver "a device that is too old" "EMULATED_DEVICES=9 1" 0 "warning: computing on the CPU: device 0 cannot be used: its compute capability is 7.5"
+driver "the same, and it is asked for" "EMULATED_DEVICES=9 1" 64 "error: --backend cuda cannot be had on this host: device 0 cannot be used" --backend cuda
+driver "the same, by its number" "EMULATED_DEVICES=4 6" 64 "error: device 5 cannot be used: its compute capability is 7.5" --backend cuda --verifier-devices 5
+checks=$((checks + 2))
+EMULATED_DRIVER="35 0 12060" job driver "${ALL[@]}" --drafters 1 --verifiers 1 --verbose || fail "no driver: exit code $?: $(head -n 5 "$WORK/driver.err")"
+grep -q "no CUDA here: no NVIDIA driver is installed; computing on the CPU" "$WORK/driver.err" || fail "no driver, and --verbose does not say so"
+! grep -q warning "$WORK/driver.err" || fail "no driver is no fault, and a warning says so: $(cat "$WORK/driver.err")"
+
+# What is left out of the device's ways changes no bit, and --verbose says what it is.
+export TANDEM_CUDA=nograph,nooverlap
+equal left_out 2 one-shot "${ALL[@]}"
+checks=$((checks + 2))
+same drafted_left_out drafted_greedy
+grep -q "device 1, emulation, without overlapping kernels, recorded steps, group over" "$WORK/drafted_left_out.err" || fail "--verbose does not say what is left out"
+TANDEM_CUDA=nooneshot broken "one-shot sums that are left out" "" 64 "--all-reduce one-shot needs verifiers on one host" --all-reduce one-shot
+driver "a word that is none" TANDEM_CUDA=fast 64 "error: TANDEM_CUDA has 'fast', expected some of nooverlap, nograph and nooneshot" --backend cuda
+unset TANDEM_CUDA
+
 # Nobody reaches the memory of device 5: sums go over NCCL, unless the user wants them otherwise.
 broken "one-shot sums where devices do not reach each other" "" 64 "--all-reduce one-shot needs verifiers on one host" --drafters 4 --verifiers 2 --all-reduce one-shot
 checks=$((checks + 1))

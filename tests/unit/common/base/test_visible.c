@@ -106,6 +106,43 @@ static void test_visible__a_long_text_goes_out_in_parts_without_a_cut_character(
     free(out);
 }
 
+static void test_visible__a_quote_is_one_line_and_says_what_it_leaves_out(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t count, most;
+        const char *quoted;
+    } cases[] = {
+        {"", 0, 8, "\"\""},
+        {"sea", 3, 8, "\"sea\""},
+        {"sea", 3, 3, "\"sea\""},
+        {"the sea", 7, 3, "\"the..\""},
+        {"a\n\tb", 4, 8, "\"a\\n\\tb\""},
+        {"\"\\", 2, 8, "\"\\\"\\\\\""},
+        {"\x1b[0m", 4, 8, "\"\\x1b[0m\""},
+        {"\xc2\x9b!", 3, 8, "\"\\u009b!\""},
+        {"\xff\xe2\x82", 3, 8, "\"\\xff\\xe2\\x82\""},
+        {"a\xe2\x82\xac", 4, 3, "\"a..\""}, /* no cut within a character */
+        {"a\xe2\x82\xac", 4, 4, "\"a\xe2\x82\xac\""},
+    };
+    char out[VISIBLE_QUOTED(8)], *put;
+    size_t size;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(visible_quote(cases[i].text, cases[i].count, cases[i].most, out), strlen(cases[i].quoted));
+        assert_string_equal(out, cases[i].quoted);
+        if (cases[i].count > cases[i].most)
+            continue;
+        FILE *to = open_memstream(&put, &size);
+
+        visible_put_quoted(cases[i].text, cases[i].count, to);
+        fclose(to);
+        assert_string_equal(put, cases[i].quoted);
+        free(put);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_visible__what_stays_as_it_is_is_known),
         cmocka_unit_test(test_visible__no_bytes_reach_the_terminal_that_it_obeys),
         cmocka_unit_test(test_visible__a_long_text_goes_out_in_parts_without_a_cut_character),
+        cmocka_unit_test(test_visible__a_quote_is_one_line_and_says_what_it_leaves_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,12 +263,12 @@ static void test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time(void 
 }
 
 /* How long a wait of a kind looks after `count` waits of so many nanoseconds, one after the other, on two cores with so many threads. */
-static int64_t looks_after(int threads, const int64_t *waits, int count)
+static int64_t looks_after_most(int64_t most_ns, int threads, const int64_t *waits, int count)
 {
     struct doorbell doorbell = {.threads = (uint32_t)threads};
     struct doorbells page = {.mine = &doorbell, .first = &doorbell};
     struct world here = {.role = ROLE_DRAFTER, .node_size = 2, .cores = 2, .doorbells = &page};
-    struct wait_usual usual = {0};
+    struct wait_usual usual = {.most_ns = most_ns};
     struct wait wait;
 
     for (int i = 0; i < count; i++) {
@@ -277,6 +277,11 @@ static int64_t looks_after(int threads, const int64_t *waits, int count)
     }
     world_wait_begin_usual(&here, &wait, &usual);
     return wait.look_ns - wait.started_ns;
+}
+
+static int64_t looks_after(int threads, const int64_t *waits, int count)
+{
+    return looks_after_most(0, threads, waits, count);
 }
 
 /* A verify step of 2 ms: who sleeps after 1 wakes late. */
@@ -292,6 +297,18 @@ static void test_wait__looks_until_it_should_have_ended(void **state)
     assert_int_equal(looks_after(2, &long_one, 1), ms); /* it would look in vain */
     assert_int_equal(looks_after(2, change, 2), (two + ms / 8) * 3 / 2);
     assert_int_equal(looks_after(3, &two, 1), 4000); /* more threads than cores: somebody else needs this one */
+}
+
+/* A step of 8 ms of a device whose host has nothing else to do. */
+static void test_wait__looks_as_long_as_a_kind_of_wait_allows(void **state)
+{
+    const int64_t ms = 1000000, eight = 8 * ms, prompt = 900 * ms;
+
+    (void)state;
+    assert_int_equal(looks_after(2, &eight, 1), ms);
+    assert_int_equal(looks_after_most(200 * ms, 2, &eight, 1), 12 * ms);
+    assert_int_equal(looks_after_most(200 * ms, 2, &prompt, 1), ms); /* counts as 400 ms, which is longer than is looked */
+    assert_int_equal(looks_after_most(200 * ms, 3, &eight, 1), 4000);
 }
 
 /* What comes at once was not waited for, and a pause of a minute is not what is usual. */
@@ -391,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_wait__is_no_progress_for_others),
         cmocka_unit_test(test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time),
         cmocka_unit_test(test_wait__looks_until_it_should_have_ended),
+        cmocka_unit_test(test_wait__looks_as_long_as_a_kind_of_wait_allows),
         cmocka_unit_test(test_wait__odd_waits_do_not_hide_the_usual_one),
         cmocka_unit_test(test_wait__of_no_kind_learns_nothing),
         cmocka_unit_test(test_world__a_rank_that_is_bound_to_a_core_has_one_thread), /* before this process has learnt its cores */
