@@ -156,6 +156,20 @@ static void test_group_cuda__a_sum_that_is_stopped_ends(void **state)
     }
 }
 
+/* Machines made from one image have one name, and do not reach each other's memory. */
+static void test_group_cuda__hosts_of_one_name_are_several(void **state)
+{
+    char boot[WORLD_BOOT_BYTES];
+
+    (void)state;
+    memcpy(boot, world.boot, sizeof boot);
+    check(boot[0] != '\0', "the kernel does not say which start this is", 0);
+    world.boot[0] = (char)('g' + world.rank); /* no digit of the kernel's */
+    check(open_group(GROUP_SUMS_ONE_SHOT) == (world.size > 1 ? STATUS_USAGE : STATUS_OK), "devices of several hosts reach each other", 0);
+    memcpy(world.boot, boot, sizeof boot);
+    group_close(&group);
+}
+
 #define OPEN(sums, test) cmocka_unit_test_setup_teardown(test_group_cuda__##test, open_##sums, close_group)
 
 /* What a machine may lack: NCCL, and memory that a device shares with other processes. One-shot sums are opened once to see. */
@@ -182,6 +196,7 @@ static int skipped(const char *reason)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_group_cuda__hosts_of_one_name_are_several),
         OPEN(nccl, sums_memory_of_devices),     OPEN(nccl, sums_its_own_buffer),     OPEN(auto, sums_memory_of_devices),
         OPEN(auto, sums_its_own_buffer),        OPEN(one_shot, says_how_it_sums),    OPEN(one_shot, sums_memory_of_devices),
         OPEN(one_shot, sums_its_own_buffer),    OPEN(one_shot, one_shot_sums_are_recorded),

@@ -2,7 +2,7 @@
  * own. For tests the last ones have limits: one whose memory no other device reaches, one with less shared memory, one that refuses launches, one
  * with too little shared memory, one that is too old. Memory shared with other processes is a file without a name, which they open through /proc.
  * EMULATED_DRIVER in the environment says what the driver answers when devices are counted: "ERROR DRIVER RUNTIME", by CUDA's numbers;
- * EMULATED_DEVICES which are visible: "FIRST COUNT". */
+ * EMULATED_DEVICES which are visible: "FIRST COUNT"; EMULATED_MEMORY how much each has. */
 #include "common/backend/cuda/device.h"
 
 #include "common/backend/cuda/driver.h"
@@ -25,7 +25,14 @@ void emulation_copy(void *to, const void *from, size_t bytes);
 void emulation_allow(size_t block_bytes);
 
 enum { ALONE = 5, SMALL, BROKEN, NARROW, OLD, DEVICES, PROCESSORS = 3 };
-static const size_t all_memory = (size_t)4 << 30;
+
+/* Of a device: 4 GiB, or what EMULATED_MEMORY says, in MiB. */
+static size_t all_memory(void)
+{
+    const char *told = getenv("EMULATED_MEMORY");
+
+    return told != NULL ? (size_t)atol(told) << 20 : (size_t)4 << 30;
+}
 
 struct device {
     int index;  /* of all, */
@@ -157,7 +164,7 @@ struct CUstream_st *device_stream(const struct device *device)
 enum status device_memory_left(struct device *device, size_t *free_bytes, size_t *all_bytes)
 {
     (void)device;
-    *free_bytes = *all_bytes = all_memory;
+    *free_bytes = *all_bytes = all_memory();
     return STATUS_OK;
 }
 
@@ -166,9 +173,9 @@ static enum status take(const struct device *device, size_t bytes, const char *w
     size_t size = bytes > 0 ? bytes : 1;
     void *new = NULL;
 
-    if (size > all_memory || posix_memalign(&new, 256, size) != 0) {
+    if (size > all_memory() || posix_memalign(&new, 256, size) != 0) {
         log_error("%s of %.3f GiB: device %d (%s) has %.3f of %.3f GiB free", what, (double)bytes / 0x1p30, device->index,
-                  device_name(device), (double)all_memory / 0x1p30, (double)all_memory / 0x1p30);
+                  device_name(device), (double)all_memory() / 0x1p30, (double)all_memory() / 0x1p30);
         return STATUS_INTERNAL;
     }
     memset(new, 0, size);

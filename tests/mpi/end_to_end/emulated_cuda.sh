@@ -115,9 +115,12 @@ broken "a sum is never done" "1 ncclAllReduce 30 stuck" 76 "no progress for [0-9
 for sums in nccl one-shot; do
     broken "a device of a follower fails, $sums" "" 70 ".* on device 7 (a broken emulation): refused" --drafters 6 --verifiers 2 --all-reduce $sums
 done
-# NCCL comes before what takes long, or may not fit: a network that does not work is told first. The cache here is larger than the device's memory.
-broken "neither a communicator nor memory" "2 ncclCommInitRankConfig 1 later=2" 74 "ncclCommInitRankConfig failed on rank 2" --target \
-    "$SOURCE/launch/demo/target" --draft "$SOURCE/launch/demo/draft" --context 1024 --max-sequences 256
+# NCCL comes before what takes long, or may not fit: a network that does not work is told first, and what it takes is not free any more.
+export EMULATED_MEMORY=400 # MiB, which weights and cache do not fit in
+LARGE=(--target "$SOURCE/launch/demo/target" --draft "$SOURCE/launch/demo/draft" --context 1024 --max-sequences 256)
+broken "too little memory" "" 70 "this rank's share of the weights, with a cache of" "${LARGE[@]}"
+broken "neither a communicator nor memory" "2 ncclCommInitRankConfig 1 later=2" 74 "ncclCommInitRankConfig failed on rank 2" "${LARGE[@]}"
+unset EMULATED_MEMORY
 
 # driver WHAT WHERE CODE PATTERN OPTION...: a job of a machine whose driver, or devices, are so (WHERE: NAME=VALUE), says this in one line.
 driver() {
