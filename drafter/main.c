@@ -89,7 +89,7 @@ static enum status load_model(struct parts *parts)
     int device;
 
     TRY(backend_choose((enum backend_choice)options->ranks.backend, &backend));
-    if (parts->world.node_rank == 0)
+    if (parts->world.node_role_rank == 0 && parts->world.node_role_size == parts->world.node_size) /* else a verifier of this host does */
         backend_choose_warn((enum backend_choice)options->ranks.backend, backend);
     TRY(backend_choose_device(backend, options->ranks.drafter_devices,
                               options->ranks.drafter_devices != NULL ? parts->world.node_role_rank : parts->world.node_rank, &device));

@@ -21,8 +21,8 @@ static int usable_devices(int number[MOST_DEVICES], int *visible, struct device_
 #ifdef TANDEM_CUDA
     int count = device_count(lack), usable = 0;
 
-    *visible = count < MOST_DEVICES ? count : MOST_DEVICES;
-    for (int i = 0; i < *visible; i++)
+    *visible = count;
+    for (int i = 0; i < count && i < MOST_DEVICES; i++)
         if (device_is_usable(i, lack))
             number[usable++] = i;
     if (count > 0 && usable == 0) {

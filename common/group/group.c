@@ -7,6 +7,15 @@
 /* Hundreds of ranks that start together may take a minute; NCCL's own patience with a network ends about here, too. */
 enum { NCCL_PATIENCE_S = 120 };
 
+enum status group_meet(struct world *world, enum status status)
+{
+    int mine = (int)status, worst = 0;
+
+    TRY(world_meet(world, world->role_comm));
+    TRY_MPI(MPI_Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, world->role_comm));
+    return status == STATUS_OK && worst != STATUS_OK ? STATUS_ELSEWHERE : status;
+}
+
 enum status group_open_team(struct world *world, size_t largest, struct group *group)
 {
     int size, on_host = 0;

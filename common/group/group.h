@@ -49,9 +49,11 @@ struct group_kind {
 void group_open_self(struct group *group);
 /* Collective over world->role_comm. `largest` is the most bytes that one rank gives in one operation; more go in several parts. */
 enum status group_open_team(struct world *world, size_t largest, struct group *group);
-/* Collective over GROUP, once every rank has opened its device. Where a backend's memory is a device's, sums go over NCCL from here on, and
- * are of such memory; else nothing changes. `largest` is the most bytes of a sum. Where one rank fails all do, the others with
- * STATUS_ELSEWHERE. The group must be closed before the context. */
+/* Collective over world->role_comm, before there is a group: what group_agree is behind it. */
+enum status group_meet(struct world *world, enum status status);
+/* Collective over GROUP, whatever backend a rank has, once every rank has opened its device. STATUS_USAGE where only some have one. Where a backend's
+ * memory is a device's, sums go over NCCL from here on, and are of such memory; else nothing changes. `largest` is the most bytes of a sum. Where one
+ * rank fails all do, the others with STATUS_ELSEWHERE. The group must be closed before the context. */
 enum status group_attach(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
                          enum group_sums sums, struct group *group);
 void group_close(struct group *group);

@@ -64,12 +64,26 @@ static void show_places(const struct place *place, int count)
                   place[i].version % 100);
 }
 
+/* Hosts made from one image may have one name, and containers of one host several: neither reaches the other's memory. */
+static int is_one_host(const struct place *one, const struct place *other)
+{
+    return strcmp(one->host, other->host) == 0 && strcmp(one->boot, other->boot) == 0;
+}
+
+/* In two containers, too, and two parts of one device (MIG) as well: NCCL knows devices by their bus ids. */
+static int is_one_device(const struct place *one, const struct place *other)
+{
+    if (is_one_host(one, other) && strcmp(one->bus, other->bus) == 0)
+        return 1;
+    return one->boot[0] != '\0' && strcmp(one->boot, other->boot) == 0 && strcmp(one->uuid, other->uuid) == 0;
+}
+
 /* NCCL hangs, or says so only later, when a device is there twice, or when its versions differ. */
 static enum status check_places(const struct place *place, int count)
 {
     for (int i = 0; i < count; i++)
         for (int j = 0; j < i; j++)
-            if (strcmp(place[i].uuid, place[j].uuid) == 0) {
+            if (is_one_device(&place[i], &place[j])) {
                 log_error("ranks %d and %d on host %s have the same device %d [%s] %s, and NCCL needs one for each rank: start fewer "
                           "verifiers there, or use --backend cpu",
                           place[j].rank, place[i].rank, place[i].host, place[i].number, place[i].bus, place[i].device);
@@ -83,12 +97,6 @@ static enum status check_places(const struct place *place, int count)
             return STATUS_USAGE;
         }
     return STATUS_OK;
-}
-
-/* Hosts made from one image may have one name, and containers of one host several: neither reaches the other's memory. */
-static int is_one_host(const struct place *one, const struct place *other)
-{
-    return strcmp(one->host, other->host) == 0 && strcmp(one->boot, other->boot) == 0;
 }
 
 /* Gathers every rank's place, so that all ranks find the same errors. */

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+static const char hidden[] = "no device is visible (nvidia-smi -L lists those of the host; CUDA_VISIBLE_DEVICES or a container may hide them)";
+static const char none[] = "no NVIDIA driver is installed, or none is passed into this container";
+
 static void test_driver__says_why_there_is_no_device(void **state)
 {
     static const struct {
@@ -13,10 +16,10 @@ static void test_driver__says_why_there_is_no_device(void **state)
         int is_fault;
         const char *why;
     } cases[] = {
-        {{100, "no CUDA-capable device is detected", 12040, 12060}, 0, "no device is visible"},
-        {{0, "no error", 12040, 12060}, 0, "no device is visible"},
-        {{35, "CUDA driver version is insufficient for CUDA runtime version", 0, 12060}, 0, "no NVIDIA driver is installed"},
-        {{34, "stub library", 0, 12060}, 0, "no NVIDIA driver is installed"},
+        {{100, "no CUDA-capable device is detected", 12040, 12060}, 0, hidden},
+        {{0, "no error", 12040, 12060}, 0, hidden},
+        {{35, "CUDA driver version is insufficient for CUDA runtime version", 0, 12060}, 0, none},
+        {{34, "stub library", 0, 12060}, 0, none},
         {{35, "CUDA driver version is insufficient for CUDA runtime version", 11040, 12060}, 1,
          "the NVIDIA driver serves CUDA 11.4 and this program is built with CUDA 12.6: install a newer driver, or build with a toolkit of the driver's "
          "version"},
@@ -25,6 +28,11 @@ static void test_driver__says_why_there_is_no_device(void **state)
         {{803, "system has unsupported display driver / cuda driver combination", 12040, 12060}, 1,
          "the NVIDIA driver (CUDA 12.4) says: system has unsupported display driver / cuda driver combination; the driver's library is not that of the "
          "driver which is loaded: reboot, or load it anew"},
+        {{804, "forward compatibility was attempted on non supported HW", 12040, 13000}, 1,
+         "the NVIDIA driver (CUDA 12.4) says: forward compatibility was attempted on non supported HW; a cuda-compat folder is on LD_LIBRARY_PATH, and "
+         "this device does not take it: leave it out"},
+        {{807, "the MPS server is not ready", 12040, 12060}, 1,
+         "the NVIDIA driver (CUDA 12.4) says: the MPS server is not ready; MPS has the device: does nvidia-cuda-mps-control run, and for this user?"},
         {{999, "unknown error", 12040, 12060}, 1, "the NVIDIA driver (CUDA 12.4) says: unknown error; nvidia-smi tells more"},
     };
     char why[384];
@@ -58,8 +66,10 @@ static void test_driver__names_the_compute_mode_where_a_device_is_taken(void **s
     assert_string_equal(driver_advice(&shared, 46), "");
     assert_string_equal(driver_advice(&exclusive, 2), "");
     assert_non_null(strstr(driver_advice(&shared, 805), "nvidia-cuda-mps-control"));
-    assert_non_null(strstr(driver_advice(&shared, 809), "nvidia-cuda-mps-control"));
-    assert_string_equal(driver_advice(&shared, 810), "");
+    assert_non_null(strstr(driver_advice(&shared, 810), "nvidia-cuda-mps-control"));
+    assert_string_equal(driver_advice(&shared, 811), "");
+    assert_non_null(strstr(driver_advice(&shared, 222), "install a newer driver, or build on this machine"));
+    assert_non_null(strstr(driver_advice(&shared, 209), "install a newer driver, or build on this machine"));
 }
 
 static void test_switches__are_words_of_which_any_other_is_refused(void **state)

@@ -29,8 +29,10 @@ expect "every draft of the same model is accepted" '[ "$(value acceptance "$same
 other=$("$bin/bench_gpu_emulated" speculation tiny backend=cpu contexts=8 tokens=200 first=1 further=3 length=3) || failed=1
 expect "other layers lose drafts, and the tokens stay those of the target" 'awk "BEGIN { exit !($(value acceptance "$other") < 0.9) }"'
 
-replays=$("$bin/bench_gpu_emulated" replays tiny contexts=8 repetitions=70) || failed=1
-expect "recorded steps have the bits of those that are not, which are said to be without" 'grep -q "^replays,1..64,8,70,steps$" <<<"$replays" && [ "$(grep -c "^# tiny, .* without overlapping kernels, recorded steps$" <<<"$replays")" = 1 ]'
+replays=$("$bin/bench_gpu_emulated" replays tiny contexts=8 repetitions=30) || failed=1
+expect "recorded steps have the bits of those that are not, which are said to be without" '[ "$(value replays "$replays")" -gt 0 ] && [ "$(grep -c "^# tiny, .* without overlapping kernels, recorded steps$" <<<"$replays")" = 1 ]'
+TANDEM_CUDA=nograph "$bin/bench_gpu_emulated" replays tiny contexts=8 repetitions=14 >/dev/null 2>&1
+expect "where nothing is recorded nothing was compared" '[ $? = 65 ]'
 read=$("$bin/bench_bandwidth_emulated" 1) || failed=1
 expect "a reading, a copy and the best reading" '[ "$(count read_bandwidth "$read")" = 1 ] && grep -q "^copy,1," <<<"$read"'
 

@@ -128,9 +128,9 @@ one_device() { # RANKS
     ends "$1 ranks on one device" $? 64 "ranks 0 and 1 on host $HOST have the same device 0 \[0000:18:00.0\] pretended"
     grep -q ncclCommInit "$WORK/trace" && fail "$1 ranks on one device: NCCL was asked all the same"
 }
-parts_of_one_device() {
-    run 2 "" parts || fail "2 ranks on parts of one device: exit code $?: $(cat "$WORK/err")"
-    checks=$((checks + 1))
+one_device_under_two_names() { # NAMES
+    run 2 "" $1
+    ends "2 ranks on one device, $1" $? 64 "ranks 0 and 1 on host $HOST have the same device"
 }
 too_old() {
     FAKE_NCCL_VERSION=21700 run 2 ""
@@ -168,7 +168,8 @@ for ranks in 2 3; do
     scene no_unique_id $ranks
     scene one_device $ranks
 done
-scene parts_of_one_device
+scene one_device_under_two_names parts
+scene one_device_under_two_names one-uuid
 scene too_old
 scene two_versions
 scene no_library

@@ -1,5 +1,5 @@
 /* A job that sums over NCCL and does nothing else, made as the verifiers' is: for group_nccl.sh, which puts faults into the library and
- * looks at how it ends. nccl_job [same-device] [parts] [patience=S] [watchdog=S] [sums=N] [absent=RANK] */
+ * looks at how it ends. nccl_job [same-device] [parts] [one-uuid] [patience=S] [watchdog=S] [sums=N] [absent=RANK] */
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/group/group.h"
@@ -15,7 +15,8 @@ enum { COUNT = 1000 };
 
 struct terms {
     int same_device;
-    int parts; /* of one device: one bus id, and a UUID for each */
+    int parts;    /* of one device: one bus id, and a UUID for each */
+    int one_uuid; /* and a bus id for each */
     double patience_s;
     double watchdog_s;
     int sums;
@@ -35,6 +36,7 @@ static struct terms terms_of(int argc, char **argv)
 
     for (int i = 1; i < argc; i++) {
         terms.parts |= strcmp(argv[i], "parts") == 0;
+        terms.one_uuid |= strcmp(argv[i], "one-uuid") == 0;
         terms.same_device |= strcmp(argv[i], "same-device") == 0;
         terms.patience_s = value(argv[i], "patience", terms.patience_s);
         terms.watchdog_s = value(argv[i], "watchdog", terms.watchdog_s);
@@ -99,8 +101,8 @@ int main(int argc, char **argv)
     log_init(label, LOG_DEBUG);
     if (pretended_device_open(&rig, terms.same_device || terms.parts ? 0 : world.rank) != STATUS_OK)
         world_abort(STATUS_INTERNAL);
-    if (terms.parts)
-        pretended_device_part(world.rank);
+    if (terms.parts || terms.one_uuid)
+        pretended_device_rename(terms.one_uuid ? 0 : world.rank);
     status = run(&world, &terms, &rig, &group);
     pretended_device_close(&rig);
     world_close(&world, status);

@@ -32,9 +32,9 @@ enum status pretended_device_open(struct pretended_device *rig, int number)
     return STATUS_OK;
 }
 
-void pretended_device_part(int part)
+void pretended_device_rename(int uuid)
 {
-    snprintf(device.uuid, sizeof device.uuid, "MIG-%d", part);
+    snprintf(device.uuid, sizeof device.uuid, "GPU-other-%d", uuid);
 }
 
 void pretended_device_close(struct pretended_device *rig)

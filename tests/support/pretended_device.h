@@ -12,8 +12,8 @@ struct pretended_device {
 
 /* The device is number `number` on this host. One per process. */
 enum status pretended_device_open(struct pretended_device *rig, int number);
-/* It is part `part` of the device: the bus id stays, the UUID is its own. */
-void pretended_device_part(int part);
+/* Another UUID: with the bus id of another, a part of a device; with another bus id, the same device as two containers see it. */
+void pretended_device_rename(int uuid);
 void pretended_device_close(struct pretended_device *rig);
 /* The device is busy the next so many times that it is asked. */
 void pretended_device_busy(int questions);

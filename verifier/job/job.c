@@ -74,21 +74,28 @@ static enum status load_model(struct job *job, const struct model_options *optio
     return group_agree(&job->group, read_model(job, *options));
 }
 
+/* What a rank has and reads for itself, and may lack alone: its host's devices, the target's small files. */
+static enum status look(struct job *job, const struct backend **backend, int *device, struct config *config)
+{
+    const char *devices = job->options->ranks.verifier_devices;
+    char tokenizer[PATH_MAX];
+
+    TRY(backend_choose((enum backend_choice)job->options->ranks.backend, backend));
+    if (job->world.node_role_rank == 0)
+        backend_choose_warn((enum backend_choice)job->options->ranks.backend, *backend);
+    TRY(backend_choose_device(*backend, devices, devices != NULL ? job->world.node_role_rank : job->world.node_rank, device));
+    TRY(config_read(job->target, config));
+    paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
+    return tokenizer_open(tokenizer, config->vocab, &job->tokenizer);
+}
+
 static enum status load(struct job *job)
 {
     const struct backend *backend;
-    const char *devices = job->options->ranks.verifier_devices;
-    char tokenizer[PATH_MAX];
     struct config config;
     int device;
 
-    TRY(backend_choose((enum backend_choice)job->options->ranks.backend, &backend));
-    if (job->world.node_rank == 0)
-        backend_choose_warn((enum backend_choice)job->options->ranks.backend, backend);
-    TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_role_rank : job->world.node_rank, &device));
-    TRY(config_read(job->target, &config));
-    paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
-    TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
+    TRY(group_meet(&job->world, look(job, &backend, &device, &config)));
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
     int alone = !options_draft_runs_model(&job->options->model.draft_way) || config_is_large(&config, 0, job->world.verifiers);
     const struct model_options model = {.threads = world_threads(&job->world, job->options->ranks.threads, alone),

@@ -32,6 +32,7 @@ static struct driver_device ask_driver(int index)
     (void)cudaDeviceGetAttribute(&told.major, cudaDevAttrComputeCapabilityMajor, index);
     (void)cudaDeviceGetAttribute(&told.minor, cudaDevAttrComputeCapabilityMinor, index);
     (void)cudaDeviceGetAttribute(&told.mode, cudaDevAttrComputeMode, index);
+    (void)cudaGetLastError(); /* no failure of a launch */
     return told;
 }
 
@@ -84,7 +85,7 @@ int device_is_usable(int index, struct device_lack *lack)
     return driver_allows(&told, lack->why, sizeof lack->why);
 }
 
-/* As nvidia-smi writes it. */
+/* As nvidia-smi writes that of a whole device. */
 static void write_uuid(const cudaUUID_t *uuid, char text[48])
 {
     int length = snprintf(text, 48, "GPU-");

@@ -10,19 +10,26 @@ enum {
     ERROR_NO_DEVICE = 100,
     ERROR_SYSTEM_NOT_READY = 802,
     ERROR_SYSTEM_DRIVER_MISMATCH = 803,
-    ERROR_MPS_FIRST = 805, /* from the first of MPS's own errors */
-    ERROR_MPS_LAST = 809,
+    ERROR_NO_KERNEL_IMAGE = 209,
+    ERROR_UNSUPPORTED_PTX = 222,
+    ERROR_COMPAT_NOT_SUPPORTED = 804,
+    ERROR_MPS_FIRST = 805, /* to 810: MPS's own errors */
+    ERROR_MPS_LAST = 810,
     MODE_PROHIBITED = 2,
     MODE_EXCLUSIVE = 3,
 };
 
 static const char *advice_of(int error)
 {
+    if (error >= ERROR_MPS_FIRST && error <= ERROR_MPS_LAST)
+        return "; MPS has the device: does nvidia-cuda-mps-control run, and for this user?";
     switch (error) {
     case ERROR_SYSTEM_NOT_READY:
         return "; nvidia-fabricmanager has to run on hosts with NVSwitch";
     case ERROR_SYSTEM_DRIVER_MISMATCH:
         return "; the driver's library is not that of the driver which is loaded: reboot, or load it anew";
+    case ERROR_COMPAT_NOT_SUPPORTED:
+        return "; a cuda-compat folder is on LD_LIBRARY_PATH, and this device does not take it: leave it out";
     default:
         return "; nvidia-smi tells more";
     }
@@ -31,11 +38,11 @@ static const char *advice_of(int error)
 int driver_explain(const struct driver_answer *answer, char *why, size_t size)
 {
     if (answer->error == ERROR_NO_DEVICE || answer->error == 0) {
-        snprintf(why, size, "no device is visible");
+        snprintf(why, size, "no device is visible (nvidia-smi -L lists those of the host; CUDA_VISIBLE_DEVICES or a container may hide them)");
         return 0;
     }
     if (answer->driver == 0 || answer->error == ERROR_STUB_LIBRARY) {
-        snprintf(why, size, "no NVIDIA driver is installed");
+        snprintf(why, size, "no NVIDIA driver is installed, or none is passed into this container");
         return 0;
     }
     if (answer->error == ERROR_INSUFFICIENT_DRIVER)
@@ -67,6 +74,8 @@ const char *driver_advice(const struct driver_device *device, int error)
         return "; its compute mode is Exclusive_Process and another process has it: give each rank a device of its own, start MPS, or nvidia-smi "
                "-c DEFAULT";
     if (error >= ERROR_MPS_FIRST && error <= ERROR_MPS_LAST)
-        return "; nvidia-cuda-mps-control has the device: common/backend/cuda/README.md says what it must allow";
+        return advice_of(error);
+    if (error == ERROR_NO_KERNEL_IMAGE || error == ERROR_UNSUPPORTED_PTX)
+        return "; this program has no code for the device that the driver takes: install a newer driver, or build on this machine";
     return "";
 }

@@ -23,6 +23,11 @@ void replay_forget(struct backend_context *context)
         drop(&context->replays[i]);
 }
 
+int64_t replay_count(const struct backend_context *context)
+{
+    return context->replayed;
+}
+
 /* The entry of this shape, or else the entry that was not used for longest. */
 static struct replay *find(struct backend_context *context, const struct replay *shape)
 {

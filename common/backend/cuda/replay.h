@@ -32,5 +32,7 @@ struct replay {
 struct backend_context;
 /* To be called when device memory is freed: drops recordings that may use it. */
 void replay_forget(struct backend_context *context);
+/* Steps that were played from a recording so far. */
+int64_t replay_count(const struct backend_context *context);
 
 #endif

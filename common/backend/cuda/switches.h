@@ -13,7 +13,7 @@ struct switches {
 
 /* `words`: "nooverlap,nograph,nooneshot" or some of it; NULL or empty: none. STATUS_USAGE, with a line that names the word, for any other. */
 enum status switches_read(const char *words, struct switches *switches);
-/* ", without overlap and recorded steps", or empty where nothing is left out. */
+/* ", without overlapping kernels, recorded steps", or empty where nothing is left out. */
 const char *switches_describe(const struct switches *switches, char text[96]);
 
 #endif

@@ -40,6 +40,8 @@ static enum status open_model(struct reader *reader, const struct options *optio
     struct config config;
 
     TRY(backend_choose((enum backend_choice)options->ranks.backend, &backend));
+    if (vocab == 0) /* the first of its models */
+        backend_choose_warn((enum backend_choice)options->ranks.backend, backend);
     TRY(config_read(reader->path, &config));
     paths_tokenizer(reader->path, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &reader->tokenizer));

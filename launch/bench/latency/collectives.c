@@ -137,9 +137,11 @@ static void write_head(struct rig *rig, enum operation operation)
 static enum status open_rig(struct rig *rig, struct latency *latency)
 {
     struct world *world = &latency->world;
-    enum status status = STATUS_OK;
+    enum status status = backend_choose((enum backend_choice)latency->options->ranks.backend, &rig->backend);
 
-    TRY(backend_choose((enum backend_choice)latency->options->ranks.backend, &rig->backend));
+    TRY(group_meet(world, status));
+    if (world->node_role_rank == 0)
+        backend_choose_warn((enum backend_choice)latency->options->ranks.backend, rig->backend);
     TRY(group_open_team(world, PART, &rig->group));
     rig->host = calloc(1, LARGEST);
     rig->all = calloc((size_t)rig->group.size, LARGEST);
@@ -157,9 +159,9 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
             status = rig->backend->memory.open(rig->context, 2 * (size_t)LARGEST, "the numbers to be summed", &rig->arena);
     }
     TRY(group_agree(&rig->group, status));
+    TRY(group_attach(world, rig->backend, rig->context, LARGEST, (enum group_sums)latency->options->ranks.all_reduce, &rig->group));
     if (rig->context == NULL)
         return STATUS_OK;
-    TRY(group_attach(world, rig->backend, rig->context, LARGEST, (enum group_sums)latency->options->ranks.all_reduce, &rig->group));
     rig->sums = group_buffer(&rig->group, LARGEST);
     if (rig->sums == NULL)
         rig->sums = (float *)(void *)(rig->arena.base + LARGEST);

@@ -1,12 +1,14 @@
 #include "launch/dev/gpu/replays.h"
 
+#include "common/backend/cuda/replay.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTHS = 7, TEXTS = 8, VARIANTS = WIDTHS * TEXTS }; /* rows 1, 2, 4 .. 64, each of several texts */
+enum { MOST_S = 25, WIDTHS = 7, TEXTS = 8, VARIANTS = WIDTHS * TEXTS }; /* rows 1, 2, 4 .. 64, each of several texts */
 
 /* What a step's rows are asked: bits that depend on every logit. */
 struct answers {
@@ -100,9 +102,16 @@ enum status replays_run(const struct settings *settings, const struct backend *b
     TRY_TO(learn(&rig, settings->context[0], answers), close_rig);
     rig_close(&rig);
     TRY_TO(open_rig(settings, backend, switches, &rig), close_rig);
-    for (int step = 0; step < settings->repetitions; step++)
+    int64_t end = clock_ns() + (int64_t)MOST_S * 1000000000;
+
+    for (int step = 0; step < settings->repetitions && clock_ns() < end; step++)
         TRY_TO(compare(&rig, settings->context[0], step, answers), close_rig);
-    printf("replays,1..64,%d,%d,steps\n", settings->context[0], settings->repetitions);
+    if (replay_count(rig.model->context) == 0) {
+        log_error("no step was recorded: what was to be compared is not there");
+        status = STATUS_DATA;
+        goto close_rig;
+    }
+    printf("replays,1..64,%d,%lld,steps\n", settings->context[0], (long long)replay_count(rig.model->context));
 
 close_rig:
     rig_close(&rig);

@@ -6,8 +6,8 @@
 #include "launch/dev/gpu/rig.h"
 #include "launch/dev/gpu/settings.h"
 
-/* settings->repetitions steps of 1, 2, 4 .. 64 rows in turns, after settings->context[0] places. A line "replays,..." says how many; STATUS_DATA, after
- * a line that names the first step and row whose bits differ. */
+/* settings->repetitions steps of 1, 2, 4 .. 64 rows in turns, after settings->context[0] places, or as many as half a minute allows. A line "replays,..."
+ * says how many of them were replayed; STATUS_DATA, after a line, where none was, or that names the first step and row whose bits differ. */
 enum status replays_run(const struct settings *settings, const struct backend *backend);
 
 #endif

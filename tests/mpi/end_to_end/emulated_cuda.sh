@@ -140,8 +140,24 @@ driver "the same, and it is asked for" "EMULATED_DEVICES=9 1" 64 "error: --backe
 driver "the same, by its number" "EMULATED_DEVICES=4 6" 64 "error: device 5 cannot be used: its compute capability is 7.5" --backend cuda --verifier-devices 5
 checks=$((checks + 2))
 EMULATED_DRIVER="35 0 12060" job driver "${ALL[@]}" --drafters 1 --verifiers 1 --verbose || fail "no driver: exit code $?: $(head -n 5 "$WORK/driver.err")"
-grep -q "no CUDA here: no NVIDIA driver is installed; computing on the CPU" "$WORK/driver.err" || fail "no driver, and --verbose does not say so"
+grep -q "no CUDA here: no NVIDIA driver is installed, or none is passed into this container; computing on the CPU" "$WORK/driver.err" || fail "no driver, and --verbose does not say so"
 ! grep -q warning "$WORK/driver.err" || fail "no driver is no fault, and a warning says so: $(cat "$WORK/driver.err")"
+
+# One host of two has no driver: nobody waits for the rank there.
+# mixed WHAT PATTERN OPTION...
+mixed() {
+    local code
+    checks=$((checks + 1))
+    timeout 50 $MPIRUN -np 1 "$BIN/tandem-verifier" "${ALL[@]}" --solo "${@:3}" : -np 1 env EMULATED_DRIVER="35 0 12060" "$BIN/tandem-verifier" "${ALL[@]}" \
+        --solo "${@:3}" </dev/null >"$WORK/mixed.out" 2>"$WORK/mixed.err"
+    code=$?
+    [ $code = 64 ] && [ "$(grep -c "error: $2" "$WORK/mixed.err")" = 1 ] || fail "$1: exit code $code, expected 64: $(head -n 5 "$WORK/mixed.err")"
+}
+mixed "devices are asked for" "--backend cuda cannot be had on this host: no NVIDIA driver is installed" --backend cuda
+mixed "devices where they are" "rank 0 on host .* has a device and rank 1 on host .* computes on the CPU"
+checks=$((checks + 1))
+EMULATED_DRIVER="35 11040 12060" job driver "${ALL[@]}" --draft lookup --drafters 1 --verifiers 1 || fail "lookup: exit code $?: $(head -n 5 "$WORK/driver.err")"
+[ "$(grep -c "warning: computing on the CPU" "$WORK/driver.err")" = 1 ] || fail "a drafter without a model: $(head -n 5 "$WORK/driver.err")"
 
 # What is left out of the device's ways changes no bit, and --verbose says what it is.
 export TANDEM_CUDA=nograph,nooverlap
