@@ -210,6 +210,10 @@ static enum status check_choices(const struct options *options)
                         : options->report.sweep != NULL     ? "a bench"
                                                             : NULL;
 
+    if (options->request.logprobs >= 0 && options->input.prompt != NULL && options->results.path == NULL && other == NULL) {
+        log_error("--logprobs with --prompt needs --output FILE, or --output -: results have them, text has not");
+        return STATUS_USAGE;
+    }
     if (options->request.best_of < 1 && options->request.n == 1)
         return STATUS_OK;
     if (other != NULL)

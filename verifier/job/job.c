@@ -83,6 +83,8 @@ static enum status look(struct job *job, const struct backend **backend, int *de
     TRY(backend_choose((enum backend_choice)job->options->ranks.backend, backend));
     if (job->world.node_role_rank == 0)
         backend_choose_warn((enum backend_choice)job->options->ranks.backend, *backend);
+    if (job->world.rank == job->world.lead && *backend == &backend_cpu && devices != NULL)
+        log_warn("--verifier-devices %s is of no use here: the target is computed on the CPU (--verbose says why)", devices);
     TRY(backend_choose_device(*backend, devices, devices != NULL ? job->world.node_role_rank : job->world.node_rank, device));
     TRY(config_read(job->target, config));
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);

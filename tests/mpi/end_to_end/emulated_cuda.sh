@@ -155,6 +155,7 @@ mixed() {
 }
 mixed "devices are asked for" "--backend cuda cannot be had on this host: no NVIDIA driver is installed" --backend cuda
 mixed "devices where they are" "rank 0 on host .* has a device and rank 1 on host .* computes on the CPU"
+driver "devices that are named and of no use" "EMULATED_DRIVER=35 0 12060" 0 "warning: --verifier-devices 3 is of no use here: the target is computed on the CPU" --verifier-devices 3
 checks=$((checks + 1))
 EMULATED_DRIVER="35 11040 12060" job driver "${ALL[@]}" --draft lookup --drafters 1 --verifiers 1 || fail "lookup: exit code $?: $(head -n 5 "$WORK/driver.err")"
 [ "$(grep -c "warning: computing on the CPU" "$WORK/driver.err")" = 1 ] || fail "a drafter without a model: $(head -n 5 "$WORK/driver.err")"

@@ -197,7 +197,7 @@ static void test_options__a_prompt_is_echoed_and_a_chat_is_not(void **state)
     (void)state;
     assert_taken("--prompt text --echo", &options);
     assert_true(options.request.echo && !options_score_prompts(&options));
-    assert_taken("--prompt text --echo --logprobs 0", &options);
+    assert_taken("--prompt text --echo --logprobs 0 --output -", &options);
     assert_true(options_score_prompts(&options));
     REFUSED({"--chat text --echo", "--echo is for prompts, and --chat makes messages of them"},
             {"--conversation --echo", "--echo does not go with a chat"});
@@ -221,6 +221,7 @@ static void test_options__several_completions_make_results(void **state)
             {"--prompts file --n 3 --best-of 2", "--best-of is 2, expected at least --n, 3"},
             {"--prompts file --chat --best-of 2", "--best-of is for prompts, and --chat makes messages of them"},
             {"--prompt text --n 2", "--n with --prompt needs --output FILE, or --output -"},
+            {"--prompt text --logprobs 2", "--logprobs with --prompt needs --output FILE, or --output -: results have them, text has not"},
             {"--prompt text --best-of 2", "--best-of with --prompt needs --output FILE"}, {"--conversation --n 2", "--n does not go with a chat"},
             {"--perplexity file --n 2", "--n does not go with --perplexity"}, {"--check quick --best-of 2", "--best-of does not go with a check"},
             {"--sweep file --prompts file --n 2", "--n does not go with a bench"});
