@@ -33,6 +33,8 @@ replays=$("$bin/bench_gpu_emulated" replays tiny contexts=8 repetitions=30) || f
 expect "recorded steps have the bits of those that are not, which are said to be without" '[ "$(value replays "$replays")" -gt 0 ] && [ "$(grep -c "^# tiny, .* without overlapping kernels, recorded steps$" <<<"$replays")" = 1 ]'
 TANDEM_CUDA=nograph "$bin/bench_gpu_emulated" replays tiny contexts=8 repetitions=14 >/dev/null 2>&1
 expect "where nothing is recorded nothing was compared" '[ $? = 65 ]'
+"$bin/bench_gpu_emulated" replays tiny backend=cpu contexts=8 repetitions=2 >/dev/null 2>&1
+expect "a backend that records nothing is a wrong command line" '[ $? = 64 ]'
 read=$("$bin/bench_bandwidth_emulated" 1) || failed=1
 expect "a reading, a copy and the best reading" '[ "$(count read_bandwidth "$read")" = 1 ] && grep -q "^copy,1," <<<"$read"'
 

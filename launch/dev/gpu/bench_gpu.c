@@ -134,6 +134,10 @@ static enum status run(const struct settings *settings)
 
     if (strcmp(settings->mode, "speculation") == 0)
         return speculation_run(settings, backend);
+    if (strcmp(settings->mode, "replays") == 0 && backend->step.replay == NULL) {
+        log_error("the %s backend records no steps: expected backend=cuda for replays", backend->name);
+        return STATUS_USAGE;
+    }
     if (strcmp(settings->mode, "replays") == 0)
         return replays_run(settings, backend);
     options.context = longest + (strcmp(settings->mode, "decode") == 0 ? settings->tokens : BACKEND_MAX_ROWS);
