@@ -224,6 +224,13 @@ tests_of --only=
 said "no name" $? 64 "--only needs a value" "$WORK/err"
 tests_of --only journal
 said "a name that a test has" $? 0 " -I 0,0,0,1$" "$WORK/asked"
+TANDEM_WIDE='' TANDEM_LONG='' tests_of
+said "all that a build for CPUs has" $? 0 " -LE .wide-only.$" "$WORK/asked"
+for form in TANDEM_WIDE TANDEM_LONG; do
+    checks=$((checks + 1))
+    (export TANDEM_WIDE='' TANDEM_LONG='' && export $form=1 && tests_of)
+    [ $? = 0 ] && ! grep -q -e " -L" "$WORK/asked" || fail "$form=1 leaves tests out: $(cat "$WORK/asked")"
+done
 # Memory: of the CPU's ranks it is compared with what SLURM is asked for, where that is known.
 refused_dry 64 "a verifier needs [0-9.]+ MiB of memory, and SLURM is asked for 1.0 MiB where it runs, expected more by --mem" "${batch[@]}" --backend cpu --sbatch-options --mem=1
 refused_dry 64 "the ranks need [0-9.]+ MiB of memory together, and SLURM is asked for 20.0 MiB on all their nodes" "${batch[@]}" --backend cpu --verifiers 2 --drafters 30 \

@@ -70,11 +70,6 @@ again=(--draft-lengths 2 --batches 1 --repetitions 2 --requests 1 --max-tokens 4
 expect "--alpha: $(grep -o "\"cell\": [0-9]*" "$WORK/offline/prediction.json")" \
     '[ "$(grep -o "\"cell\": [0-9]*" "$WORK/offline/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 " ] && grep -q "Calibrated on the texts of --alpha" "$WORK/offline/report.md"'
 if [ "$2" != small ]; then # the same code over other cells, prompts and verdicts
-    # One prompt calibrates and is measured. Drawn verdicts are not predicted.
-    "$tandem" bench "${again[@]}" --temperatures 0 --prompt "It was" --output "$WORK/one" >"$WORK/out" 2>"$WORK/err" || fail "one prompt: exit $?: $(cat "$WORK/err")"
-    expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that is measured, for there is no other" "$WORK/one/report.md"'
-    "$tandem" bench "${again[@]}" --temperatures 0 --synthetic-acceptance 0.5 --output "$WORK/drawn" >"$WORK/out" 2>"$WORK/err" || fail "drawn: exit $?: $(cat "$WORK/err")"
-    expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
     # A rule that is another one than greedy at temperature 0, too, is a cell of its own there, under its name; and nothing says that it is lossless.
     "$tandem" bench "${again[@]}" --temperatures 0 --accepts rejection,lenience,lenience=0.3 --output "$WORK/cold" >"$WORK/out" 2>"$WORK/err" || fail "cold: exit $?: $(cat "$WORK/err")"
     expect "cold: $(cat "$WORK/cold/report.md")" 'grep -q "^| T 0, K 2 " "$WORK/cold/report.md" && grep -q "^| T 0 lenience, K 2 " "$WORK/cold/report.md" &&
@@ -83,6 +78,11 @@ if [ "$2" != small ]; then # the same code over other cells, prompts and verdict
         [ "$(grep -o "\"cell\": [0-9]*" "$WORK/cold/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 \"cell\": 4 " ]'
 fi
 if [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] && [ "$2" != small ]; then
+    # One prompt calibrates and is measured. Drawn verdicts are not predicted.
+    "$tandem" bench "${again[@]}" --temperatures 0 --prompt "It was" --output "$WORK/one" >"$WORK/out" 2>"$WORK/err" || fail "one prompt: exit $?: $(cat "$WORK/err")"
+    expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that is measured, for there is no other" "$WORK/one/report.md"'
+    "$tandem" bench "${again[@]}" --temperatures 0 --synthetic-acceptance 0.5 --output "$WORK/drawn" >"$WORK/out" 2>"$WORK/err" || fail "drawn: exit $?: $(cat "$WORK/err")"
+    expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
     # The reading of a prompt is predicted, too: some 200 rows are more work than five steps of one.
     "$tandem" bench "${again[@]}" --temperatures 0 --prompt "$(printf 'It was the best of times. %.0s' {1..30})" --output "$WORK/long" >"$WORK/out" 2>"$WORK/err" || fail "a long prompt: exit $?: $(cat "$WORK/err")"
     expect "a long prompt: $(head -n 24 "$WORK/long/prediction.json")" \
