@@ -3,8 +3,9 @@
  * The sum has the tree's bits, as in every kind, so that a row's numbers do not depend on the rows beside it. NCCL promises the same bits
  * on every rank and no order of adding; the order of its rings and trees changes with an element's place and the size of the whole. Two
  * numbers have one sum, whatever the order; so two ranks all-reduce. More of them gather everybody's numbers and add them here. That moves
- * size / 2 times as much, which small sums, where time is latency, do not feel. Where devices reach each other's memory, small sums go without
- * NCCL, by the backend's one-shot kernel, which adds by the tree. */
+ * size / 2 times as much, which small sums, where time is latency, do not feel. Large ones, of prompts, go in slices: each rank is sent everybody's
+ * numbers of its own slice, adds them, and gives the sum to all, which moves as much as an all-reduce does. Where devices reach each other's memory,
+ * small sums go without NCCL, by the backend's one-shot kernel, which adds by the tree. */
 #include "common/group/nccl.h"
 
 #include "common/base/clock.h"
@@ -23,18 +24,52 @@ static enum status aborted(const struct nccl *nccl)
     return STATUS_IO;
 }
 
-enum status nccl_sum_part(struct nccl *nccl, float *x, size_t count)
+static enum status sum_gathered(struct nccl *nccl, float *x, size_t count)
+{
+    TRY(nccl_done(nccl, "ncclAllGather",
+                  nccl->library.all_gather(x, nccl->gathered, count, NCCL_FLOAT32, nccl->comm, nccl->device->stream)));
+    nccl->backend->linear.tree_sum(nccl->context, nccl->gathered, nccl->host.size, count, x);
+    return STATUS_OK;
+}
+
+/* Slice r of x goes to rank r, and everybody's slice of this rank's number comes.  gathered: [size][slice] */
+static enum status exchange(struct nccl *nccl, const float *x, size_t slice)
 {
     const struct nccl_library *library = &nccl->library;
     void *stream = nccl->device->stream;
+    int sent = NCCL_SUCCESS, received = NCCL_SUCCESS, ended;
 
+    TRY(nccl_done(nccl, "ncclGroupStart", library->group_start()));
+    for (int r = 0; r < nccl->host.size && sent == NCCL_SUCCESS && received == NCCL_SUCCESS; r++) {
+        sent = library->send(x + (size_t)r * slice, slice, NCCL_FLOAT32, r, nccl->comm, stream);
+        received = library->recv(nccl->gathered + (size_t)r * slice, slice, NCCL_FLOAT32, r, nccl->comm, stream);
+    }
+    ended = library->group_end(); /* whatever was wrong before: a group that is open takes in all later calls */
+    TRY(nccl_done(nccl, "ncclSend", sent));
+    TRY(nccl_done(nccl, "ncclRecv", received));
+    return nccl_done(nccl, "ncclGroupEnd", ended);
+}
+
+/* What is left over when slices are alike is fewer numbers than ranks. */
+static enum status sum_sliced(struct nccl *nccl, float *x, size_t count)
+{
+    size_t size = (size_t)nccl->host.size, slice = count / size, rest = count % size;
+    float *own = x + (size_t)nccl->host.rank * slice;
+
+    TRY(exchange(nccl, x, slice));
+    nccl->backend->linear.tree_sum(nccl->context, nccl->gathered, nccl->host.size, slice, own);
+    TRY(nccl_done(nccl, "ncclAllGather", nccl->library.all_gather(own, x, slice, NCCL_FLOAT32, nccl->comm, nccl->device->stream)));
+    return rest > 0 ? sum_gathered(nccl, x + size * slice, rest) : STATUS_OK;
+}
+
+enum status nccl_sum_once(struct nccl *nccl, float *x, size_t count)
+{
     if (nccl->comm == NULL)
         return aborted(nccl);
     if (nccl->host.size <= 2)
-        return nccl_done(nccl, "ncclAllReduce", library->all_reduce(x, x, count, NCCL_FLOAT32, NCCL_SUM, nccl->comm, stream));
-    TRY(nccl_done(nccl, "ncclAllGather", library->all_gather(x, nccl->gathered, count, NCCL_FLOAT32, nccl->comm, stream)));
-    nccl->backend->linear.tree_sum(nccl->context, nccl->gathered, nccl->host.size, count, x);
-    return STATUS_OK;
+        return nccl_done(nccl, "ncclAllReduce",
+                         nccl->library.all_reduce(x, x, count, NCCL_FLOAT32, NCCL_SUM, nccl->comm, nccl->device->stream));
+    return count <= nccl->part ? sum_gathered(nccl, x, count) : sum_sliced(nccl, x, count);
 }
 
 static enum status one_shot(struct nccl *nccl, const float *partial, size_t count, float *x, int adds)
@@ -63,8 +98,8 @@ static enum status nccl_sum(struct group *group, float *x, size_t count)
 
     if (count <= nccl->alone)
         return one_shot(nccl, x, count, x, 0);
-    for (size_t at = 0; at < count; at += nccl->part)
-        TRY(in_round(nccl_sum_part(nccl, x + at, count - at < nccl->part ? count - at : nccl->part)));
+    for (size_t at = 0; at < count; at += nccl->most)
+        TRY(in_round(nccl_sum_once(nccl, x + at, count - at < nccl->most ? count - at : nccl->most)));
     return STATUS_OK;
 }
 

@@ -31,8 +31,9 @@ struct nccl {
     struct nccl_window *window; /* over the memory, or NULL */
     struct arena arena;         /* holds it where NCCL does not */
     size_t lent;                /* bytes of it that group_buffer gives */
-    size_t part;                /* floats of a sum at once */
-    float *gathered;            /* [size][part] */
+    size_t most;                /* floats of a sum at once */
+    size_t part;                /* of those that all ranks' are gathered of; more are summed in slices */
+    float *gathered;            /* [size][part], or [size] slices of `most` */
     int one_host;               /* all ranks are on one */
     int one_shot;               /* the backend's one-shot sum is open */
     size_t alone;               /* most numbers that it sums; more go over NCCL */
@@ -46,8 +47,8 @@ extern const struct group_kind nccl_kind;
 /* Collective over the group. Opens the backend's one-shot sum where it is wanted and can be, and finds what it is good for. STATUS_USAGE where it is
  * asked for by name and cannot be. */
 enum status nccl_one_shot_open(struct nccl *nccl, enum group_sums sums);
-/* Collective over GROUP. x: [count] = the sum, by NCCL */
-enum status nccl_sum_part(struct nccl *nccl, float *x, size_t count);
+/* Collective over GROUP. x: [count] = the sum, by NCCL; at most nccl->most */
+enum status nccl_sum_once(struct nccl *nccl, float *x, size_t count);
 
 /* What became of a call that answered `result`: waits while it is in progress. On failure logs `call`, raises the alarm and aborts;
  * STATUS_IO, STATUS_WATCHDOG after the deadline, STATUS_ELSEWHERE when another rank raised it. */

@@ -71,6 +71,10 @@ struct nccl_library {
     int (*comm_abort)(struct nccl_comm *comm);
     int (*all_reduce)(const void *from, void *to, size_t count, int type, int operation, struct nccl_comm *comm, void *stream);
     int (*all_gather)(const void *from, void *to, size_t count, int type, struct nccl_comm *comm, void *stream);
+    int (*group_start)(void);
+    int (*send)(const void *from, size_t count, int type, int peer, struct nccl_comm *comm, void *stream);
+    int (*recv)(void *to, size_t count, int type, int peer, struct nccl_comm *comm, void *stream);
+    int (*group_end)(void);
     /* All four or none: before NCCL_WINDOW_VERSION, and from NCCL_HASTY_VERSION on before NCCL_MENDED_VERSION. */
     int (*mem_alloc)(void **memory, size_t bytes);
     int (*mem_free)(void *memory);

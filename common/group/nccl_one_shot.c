@@ -160,7 +160,7 @@ static enum status measure(struct nccl *nccl, size_t most)
 
 enum status nccl_one_shot_open(struct nccl *nccl, enum group_sums sums)
 {
-    size_t most = MOST_BYTES / sizeof(float) < nccl->part ? MOST_BYTES / sizeof(float) : nccl->part;
+    size_t most = MOST_BYTES / sizeof(float) < nccl->most ? MOST_BYTES / sizeof(float) : nccl->most;
     int is_open = 0;
 
     if (sums == GROUP_SUMS_NCCL)

@@ -14,7 +14,9 @@ enum {
     CLOSE_PATIENCE_S = 5, /* less than a job's end waits for its ranks */
     LEAST_SUM = 256,      /* numbers of the first sum, less than a part has */
     STRIDE = 4,           /* from one size of the first sums to the next */
-    MOST_PART = 4 << 20,  /* bytes of a sum at once; more go in parts */
+    MOST_AT_ONCE = 32 << 20, /* bytes of a sum; more go in parts */
+    MOST_GATHERED = 4 << 20, /* bytes of which everybody's are gathered, of few ranks */
+    SPARED = 4500000,        /* bytes that pass in the time of a further exchange: 15 us at 300 GB/s, by arithmetic */
     LONGEST_LOOK_NS = 200000000, /* at a device, before a wait sleeps: longer than a step of decoding takes */
     MOST_BUFFER = 64 << 20, /* of memory that is lent; who needs more has plain memory for all */
 };
@@ -187,10 +189,10 @@ static enum status split_communicator(struct nccl *nccl)
 static enum status connect_devices(struct nccl *nccl)
 {
     struct group group = {.rank = nccl->host.rank, .size = nccl->host.size, .kind = &nccl_kind, .state = nccl};
-    size_t most = nccl->part;
+    size_t most = nccl->most;
 
     for (size_t count = LEAST_SUM;; count = STRIDE * count < most ? STRIDE * count : most) {
-        TRY(nccl_sum_part(nccl, (float *)(void *)nccl->memory, count));
+        TRY(nccl_sum_once(nccl, (float *)(void *)nccl->memory, count));
         progress_made(nccl->doing);
         if (count == most)
             break;
@@ -221,14 +223,29 @@ static size_t window_round(size_t bytes)
     return (bytes + NCCL_WINDOW_ALIGN - 1) / NCCL_WINDOW_ALIGN * NCCL_WINDOW_ALIGN;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Where a sum of B bytes in slices is as fast as one that is gathered: of R ranks it takes in 2 (R - 1) / R of B instead of R - 1, and one more
+ * exchange.  size: more than 2 */
+static size_t bytes_gathered(size_t size)
+{
+    return smaller(SPARED * size / ((size - 1) * (size - 2)), MOST_GATHERED);
+}
+
 static enum status lay_out_memory(struct nccl *nccl, size_t largest)
 {
     const struct nccl_library *library = &nccl->library;
-    size_t mine = window_round(largest < MOST_BUFFER ? largest : MOST_BUFFER), part = window_round(largest < MOST_PART ? largest : MOST_PART);
-    size_t bytes = nccl->host.size > 2 ? mine + (size_t)nccl->host.size * part : mine;
+    size_t size = (size_t)nccl->host.size, mine = window_round(smaller(largest, MOST_BUFFER)), most = window_round(smaller(largest, MOST_AT_ONCE));
+    size_t part = size > 2 ? smaller(window_round(bytes_gathered(size)), most) : most, bytes = mine;
 
+    if (size > 2)
+        bytes += size * part > most ? size * part : most;
     TRY(group_agree(&nccl->host, take_memory(nccl, bytes)));
     nccl->lent = mine;
+    nccl->most = most / sizeof(float);
     nccl->part = part / sizeof(float);
     nccl->gathered = (float *)(void *)(nccl->memory + mine);
     if (library->comm_window_register == NULL)
@@ -244,8 +261,11 @@ static void describe(struct nccl *nccl)
     int version = nccl->library.version, length;
 
     length = snprintf(nccl->words, sizeof nccl->words, "NCCL %d.%d.%d, %s, %s", version / 10000, version / 100 % 100, version % 100,
-             nccl->window != NULL ? "symmetric windows" : "no symmetric windows",
-             nccl->host.size > 2 ? "sums by all-gather and tree" : "sums by all-reduce");
+                      nccl->window != NULL ? "symmetric windows" : "no symmetric windows",
+                      nccl->host.size > 2 ? "sums by all-gather and tree" : "sums by all-reduce");
+    if (nccl->part < nccl->most)
+        length += snprintf(nccl->words + length, sizeof nccl->words - (size_t)length, ", of more than %zu KiB in slices",
+                           nccl->part * sizeof(float) / 1024);
     if (nccl->alone > 0)
         snprintf(nccl->words + length, sizeof nccl->words - (size_t)length, ", up to %zu KiB by one-shot kernels",
                  nccl->alone * sizeof(float) / 1024);
@@ -254,9 +274,15 @@ static void describe(struct nccl *nccl)
 enum status group_open_nccl(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
                             double patience_s, enum group_sums sums, struct group *group)
 {
-    struct nccl *nccl = calloc(1, sizeof *nccl);
+    struct nccl *nccl;
     enum status status;
 
+    if (group->size > BACKEND_MAX_TERMS) {
+        if (group->rank == 0)
+            log_error("%d verifiers with a device each cannot sum, expected at most %d", group->size, BACKEND_MAX_TERMS);
+        return group->rank == 0 ? STATUS_USAGE : STATUS_ELSEWHERE;
+    }
+    nccl = calloc(1, sizeof *nccl);
     if (nccl == NULL)
         log_error("no memory for a group over NCCL");
     status = group_agree(group, nccl != NULL ? STATUS_OK : STATUS_INTERNAL);

@@ -87,8 +87,8 @@ nothing_is_wrong() { # RANKS
             "$WORK/err" || fail "$1 ranks: the map lacks rank $rank"
     done
 }
-a_call_fails() { # RANKS RANK CALL DEED
-    run $1 "$2 $3 1 $4=2"
+a_call_fails() { # RANKS RANK CALL DEED [ARGUMENT]...
+    run $1 "$2 $3 1 $4=2" "${@:5}"
     ends "$1 ranks, $3, $4" $? 74 "$3 failed $(where $2): unhandled system error (as the fake was told); look at the network"
     [ $3/$4 = ncclCommInitRankConfig/fail ] || aborted $1 "$1 ranks, $3, $4"
 }
@@ -168,6 +168,14 @@ for ranks in 2 3; do
     scene no_unique_id $ranks
     scene one_device $ranks
 done
+# Sums that are too large to be gathered, of more than two ranks.
+large=numbers=1200000
+for rank in 0 2; do
+    for call in ncclGroupStart ncclSend ncclRecv ncclGroupEnd; do scene a_call_fails 3 $rank $call fail $large; done
+    scene a_call_fails 3 $rank ncclGroupEnd later $large
+done
+scene is_bitten "slices that are never exchanged" 3 "0 ncclGroupEnd 2 stuck" watchdog=1 $large
+scene is_bitten "a rank that does not come to a sum in slices" 3 "" watchdog=1 absent=1 $large
 scene one_device_under_two_names parts
 scene one_device_under_two_names one-uuid
 scene too_old

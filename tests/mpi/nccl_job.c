@@ -1,5 +1,5 @@
 /* A job that sums over NCCL and does nothing else, made as the verifiers' is: for group_nccl.sh, which puts faults into the library and
- * looks at how it ends. nccl_job [same-device] [parts] [one-uuid] [patience=S] [watchdog=S] [sums=N] [absent=RANK] */
+ * looks at how it ends. nccl_job [same-device] [parts] [one-uuid] [patience=S] [watchdog=S] [sums=N] [absent=RANK] [numbers=N] */
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/group/group.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT = 1000 };
+enum { COUNT = 1000, MOST = 1200000 };
 
 struct terms {
     int same_device;
@@ -19,7 +19,7 @@ struct terms {
     int one_uuid; /* and a bus id for each */
     double patience_s;
     double watchdog_s;
-    int sums;
+    int sums, numbers; /* of each sum */
     int absent; /* a rank that dies before the last sum */
 };
 
@@ -32,7 +32,7 @@ static double value(const char *argument, const char *name, double otherwise)
 
 static struct terms terms_of(int argc, char **argv)
 {
-    struct terms terms = {.patience_s = 60, .watchdog_s = 60, .sums = 5, .absent = -1};
+    struct terms terms = {.patience_s = 60, .watchdog_s = 60, .sums = 5, .numbers = COUNT, .absent = -1};
 
     for (int i = 1; i < argc; i++) {
         terms.parts |= strcmp(argv[i], "parts") == 0;
@@ -41,6 +41,7 @@ static struct terms terms_of(int argc, char **argv)
         terms.patience_s = value(argv[i], "patience", terms.patience_s);
         terms.watchdog_s = value(argv[i], "watchdog", terms.watchdog_s);
         terms.sums = (int)value(argv[i], "sums", terms.sums);
+        terms.numbers = (int)value(argv[i], "numbers", terms.numbers);
         terms.absent = (int)value(argv[i], "absent", terms.absent);
     }
     return terms;
@@ -49,19 +50,19 @@ static struct terms terms_of(int argc, char **argv)
 static enum status sum(struct group *group, const struct terms *terms, int rank)
 {
     enum status status = STATUS_OK;
-    float x[COUNT];
+    static float x[MOST];
 
     for (int i = 0; i < terms->sums && status == STATUS_OK; i++) {
         progress_made("summing");
-        for (int k = 0; k < COUNT; k++)
-            x[k] = (float)k;
+        for (int k = 0; k < terms->numbers; k++)
+            x[k] = (float)(k % 1024);
         if (rank == terms->absent && i == terms->sums - 1)
             pause();
-        status = group_sum(group, x, COUNT);
+        status = group_sum(group, x, (size_t)terms->numbers);
         if (status == STATUS_OK)
             status = group_settle(group);
-        for (int k = 0; k < COUNT && status == STATUS_OK; k++)
-            if (x[k] < (float)(k * group->size) || x[k] > (float)(k * group->size))
+        for (int k = 0; k < terms->numbers && status == STATUS_OK; k++)
+            if (x[k] < (float)(k % 1024 * group->size) || x[k] > (float)(k % 1024 * group->size))
                 status = STATUS_INTERNAL;
     }
     return status;
@@ -74,7 +75,7 @@ static enum status run(struct world *world, const struct terms *terms, struct pr
     log_hold();
     status = group_open_team(world, 4096, group);
     if (status == STATUS_OK)
-        status = group_open_nccl(world, &rig->backend, rig->context, COUNT * sizeof(float), terms->patience_s, GROUP_SUMS_AUTO, group);
+        status = group_open_nccl(world, &rig->backend, rig->context, (size_t)terms->numbers * sizeof(float), terms->patience_s, GROUP_SUMS_AUTO, group);
     status = world_agree(world, status);
     if (status == STATUS_OK) {
         if (world->rank == 0)

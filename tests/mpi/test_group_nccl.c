@@ -13,14 +13,25 @@
 
 #include <cmocka.h>
 
-enum { BYTES = 64 << 10, MOST_RANKS = 4, LONGEST = BYTES / 4 * 2 + 77 };
+enum {
+    BYTES = 64 << 10,
+    MOST_RANKS = 4,
+    LONGEST = BYTES / 4 * 2 + 77,
+    LARGE_BYTES = 6 << 20, /* of which all ranks' are not gathered */
+    LARGE = LARGE_BYTES / 4
+};
 
 static struct pretended_device rig;
 
-static void open_group(void)
+static void open_group_for(size_t bytes)
 {
     check(group_open_team(&world, 4096, &group) == STATUS_OK, "no group of the host", 0);
-    check(group_open_nccl(&world, &rig.backend, rig.context, BYTES, 60, GROUP_SUMS_AUTO, &group) == STATUS_OK, "no group over NCCL", 0);
+    check(group_open_nccl(&world, &rig.backend, rig.context, bytes, 60, GROUP_SUMS_AUTO, &group) == STATUS_OK, "no group over NCCL", 0);
+}
+
+static void open_group(void)
+{
+    open_group_for(BYTES);
 }
 
 static int open_windows(void **state)
@@ -59,6 +70,24 @@ static void test_group_nccl__sum_is_the_tree_over_the_ranks_bit_for_bit(void **s
     (void)state;
     for (int i = 0; i < 10 * SIZES; i++)
         check_sum(x, sizes[i % SIZES], i);
+}
+
+/* Also where a slice more than all ranks have, or a part of a further sum, is left over; and a number's sum is that of a small one. */
+static void test_group_nccl__large_sums_in_slices_are_the_tree(void **state)
+{
+    static const size_t counts[] = {LARGE, LARGE - 1, LARGE - 2, LARGE + 77};
+    static float x[LARGE + 77];
+    float *buffer;
+
+    (void)state;
+    open_group_for(LARGE_BYTES);
+    check((strstr(group_describe(&group), " KiB in slices") != NULL) == (group.size > 2), group_describe(&group), 0);
+    for (int i = 0; i < 4; i++)
+        check_sum(x, counts[i], i);
+    buffer = group_buffer(&group, LARGE_BYTES);
+    check(buffer != NULL, "no buffer", 0);
+    check_sum(buffer, LARGE, 4);
+    group_close(&group);
 }
 
 static void test_group_nccl__the_groups_own_buffer_is_summed(void **state)
@@ -195,6 +224,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         OPEN(test_group_nccl__sum_is_the_tree_over_the_ranks_bit_for_bit),
+        cmocka_unit_test(test_group_nccl__large_sums_in_slices_are_the_tree),
         OPEN(test_group_nccl__the_groups_own_buffer_is_summed),
         OPEN(test_group_nccl__a_number_has_the_same_sum_whatever_stands_beside_it),
         OPEN(test_group_nccl__bytes_of_the_host_go_as_before),

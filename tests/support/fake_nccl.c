@@ -2,7 +2,7 @@
  * when every rank has made it and somebody has asked how it goes; one that is made before the last is done is refused. Sums are added in an order
  * that changes with an element's place and the size of the whole, as NCCL's rings do. A communicator that blocks is made by splitting one that does
  * not, as NCCL does it: the split answers success at once and the parent tells when it is done. Calls of the child return when they are done, or when
- * a rank has aborted.
+ * a rank has aborted. In a group it takes one exchange: to and from each rank, in their order, equally much.
  *
  * What it is told by the environment: FAKE_NCCL="RANK CALL NTH DEED;..." where RANK is that of the world, NTH counts that rank's calls of CALL
  * from 1, and DEED is fail=CODE (at once), later=CODE (in progress first, then this), async=CODE (it succeeds, and then the communicator has
@@ -21,9 +21,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_RANKS = 8, MOST_BYTES = 4 << 20 };
+enum { MOST_RANKS = 8, MOST_BYTES = 16 << 20 };
 enum deed { DEED_NONE, DEED_FAIL, DEED_LATER, DEED_ASYNC, DEED_STUCK, DEED_HANG };
-enum work { WORK_MEET, WORK_REDUCE, WORK_GATHER };
+enum work { WORK_MEET, WORK_REDUCE, WORK_GATHER, WORK_EXCHANGE };
 
 struct page {
     _Atomic uint64_t given[MOST_RANKS]; /* the operation that a rank has come to */
@@ -44,9 +44,18 @@ struct nccl_comm {
     size_t count;
     int pending, delay, stuck, doom, outcome, async;
     struct nccl_window **window;
+    const void *sent[MOST_RANKS]; /* in a group */
+    void *received[MOST_RANKS];
+    int sends, receives;
     struct nccl_comm *child, **made; /* by a split under way */
     char path[160];                  /* of the page, which rank 0 removes once all have it */
 };
+
+static struct {
+    int open;
+    struct nccl_comm *comm; /* of the calls in it */
+    size_t count;
+} grouped;
 
 static int world_rank(void)
 {
@@ -81,7 +90,7 @@ static int count_call(const char *call)
     static struct {
         const char *name;
         int calls;
-    } counts[24];
+    } counts[32];
     int i = 0;
 
     while (counts[i].name != NULL && strcmp(counts[i].name, call) != 0)
@@ -153,6 +162,9 @@ static void work(struct nccl_comm *comm)
         for (int r = 1; r < comm->size; r++)
             to[i] += term(comm, (first + r) % comm->size, i);
     }
+    for (int r = 0; comm->work == WORK_EXCHANGE && r < comm->size; r++)
+        memcpy(comm->received[r], comm->page->bytes[r][comm->operation % 2] + (size_t)comm->rank * comm->count * sizeof *to,
+               comm->count * sizeof *to);
     for (int r = 0; comm->work == WORK_GATHER && r < comm->size; r++)
         memcpy(to + (size_t)r * comm->count, comm->page->bytes[r][comm->operation % 2], comm->count * sizeof *to);
     if (comm->window != NULL)
@@ -185,7 +197,7 @@ static int go_on(struct nccl_comm *comm)
 
 static int begin(struct nccl_comm *comm, enum work what, const void *from, void *to, size_t count)
 {
-    if (comm->pending || comm->outcome != NCCL_SUCCESS || count * sizeof(float) > MOST_BYTES)
+    if (comm->pending || comm->outcome != NCCL_SUCCESS || grouped.open || count * sizeof(float) > MOST_BYTES)
         return NCCL_INVALID_USAGE;
     comm->operation++;
     comm->work = what;
@@ -194,6 +206,8 @@ static int begin(struct nccl_comm *comm, enum work what, const void *from, void 
     comm->pending = 1;
     if (from != NULL)
         memcpy(comm->page->bytes[comm->rank][comm->operation % 2], from, count * sizeof(float));
+    for (int r = 0; what == WORK_EXCHANGE && r < comm->size; r++)
+        memcpy(comm->page->bytes[comm->rank][comm->operation % 2] + (size_t)r * count * sizeof(float), comm->sent[r], count * sizeof(float));
     if (!comm->stuck && comm->doom == 0)
         atomic_store_explicit(&comm->page->given[comm->rank], comm->operation, memory_order_release);
     while (comm->blocking && go_on(comm) == NCCL_IN_PROGRESS)
@@ -304,12 +318,69 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
 
 int ncclAllGather(const void *from, void *to, size_t count, int type, struct nccl_comm *comm, void *stream)
 {
+    const char *first = from, *into = to;
+    size_t bytes = count * sizeof(float);
     int result = obey("ncclAllGather", comm);
+    /* In place means the caller's own part of what is gathered, or nothing of it. */
+    int overlaps = first + bytes > into && first < into + (size_t)comm->size * bytes;
 
     (void)stream;
-    if (type != NCCL_FLOAT32)
+    if (type != NCCL_FLOAT32 || (overlaps && first != into + (size_t)comm->rank * bytes))
         return NCCL_INVALID_ARGUMENT;
     return result != NCCL_SUCCESS ? result : begin(comm, WORK_GATHER, from, to, count);
+}
+
+int ncclGroupStart(void)
+{
+    grouped.open = 1;
+    grouped.comm = NULL;
+    return obey("ncclGroupStart", NULL);
+}
+
+static int join(struct nccl_comm *comm, size_t count, int type, int peer, int next)
+{
+    if (!grouped.open || type != NCCL_FLOAT32 || peer != next || (grouped.comm != NULL && (grouped.comm != comm || grouped.count != count)))
+        return NCCL_INVALID_USAGE;
+    grouped.comm = comm;
+    grouped.count = count;
+    return NCCL_SUCCESS;
+}
+
+int ncclSend(const void *from, size_t count, int type, int peer, struct nccl_comm *comm, void *stream)
+{
+    int result = obey("ncclSend", comm);
+
+    (void)stream;
+    if (result == NCCL_SUCCESS)
+        result = join(comm, count, type, peer, comm->sends);
+    if (result == NCCL_SUCCESS)
+        comm->sent[comm->sends++] = from;
+    return result;
+}
+
+int ncclRecv(void *to, size_t count, int type, int peer, struct nccl_comm *comm, void *stream)
+{
+    int result = obey("ncclRecv", comm);
+
+    (void)stream;
+    if (result == NCCL_SUCCESS)
+        result = join(comm, count, type, peer, comm->receives);
+    if (result == NCCL_SUCCESS)
+        comm->received[comm->receives++] = to;
+    return result;
+}
+
+int ncclGroupEnd(void)
+{
+    struct nccl_comm *comm = grouped.comm;
+    int result = obey("ncclGroupEnd", comm), all;
+
+    grouped.open = 0;
+    if (comm == NULL || result != NCCL_SUCCESS)
+        return result;
+    all = comm->sends == comm->size && comm->receives == comm->size && grouped.count * (size_t)comm->size * sizeof(float) <= MOST_BYTES;
+    comm->sends = comm->receives = 0;
+    return all ? begin(comm, WORK_EXCHANGE, NULL, NULL, grouped.count) : NCCL_INVALID_USAGE;
 }
 
 int ncclMemAlloc(void **memory, size_t bytes)
