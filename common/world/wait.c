@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/cores.h"
 #include "common/base/progress.h"
+#include "common/base/relax.h"
 #include "common/base/try.h"
 #include "common/world/doorbells.h"
 #include "common/world/pulse.h"
@@ -65,7 +66,7 @@ static int64_t look_ns(const struct world *world, const struct wait_usual *usual
 static void spin_a_little(void)
 {
     for (int i = 0; i < 16; i++)
-        __builtin_ia32_pause();
+        relax();
 }
 
 static void sleep_on(struct doorbell *doorbell, uint32_t heard, int64_t ns)

@@ -36,12 +36,13 @@ enum status check_row_take(struct team *team, const struct request *request, con
 
 static void soften(const float *logits, int vocab, double *p)
 {
-    double max = -INFINITY, sum = 0;
+    float max = -INFINITY;
+    double sum = 0;
 
     for (int i = 0; i < vocab; i++)
-        max = fmax(max, (double)logits[i]);
+        max = logits[i] > max ? logits[i] : max;
     for (int i = 0; i < vocab; i++)
-        sum += p[i] = exp((double)logits[i] - max);
+        sum += p[i] = exp((double)logits[i] - (double)max);
     for (int i = 0; i < vocab; i++)
         p[i] /= sum;
 }

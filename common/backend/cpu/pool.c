@@ -2,6 +2,7 @@
 
 #include "common/base/cores.h"
 #include "common/base/log.h"
+#include "common/base/relax.h"
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -40,13 +41,6 @@ struct pool {
     void *argument;
     struct worker *workers; /* [threads], 0 is unused */
 };
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
 
 /* The kernel compares the value again under its own lock, so no thread sleeps at a gate that has opened meanwhile. */
 static void gate_sleep(struct gate *gate, unsigned seen)

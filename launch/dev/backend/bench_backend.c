@@ -15,8 +15,14 @@ typedef float float16_lanes __attribute__((vector_size(64), aligned(64)));
 
 static volatile float sink;
 
+#if defined(__x86_64__)
+#define WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define WIDEST
+#endif
+
 /* Four sums side by side, each a whole cache line per step. */
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) static float sum_memory(const float *from, size_t count)
+WIDEST static float sum_memory(const float *from, size_t count)
 {
     const float16_lanes *lanes = (const float16_lanes *)(const void *)from;
     float16_lanes sum[4] = {{0}};

@@ -109,11 +109,13 @@ static void assert_is_the_models(struct model_rig *rig, const struct told *told)
     for (int i = 0; i < told->count; i++) {
         const float *row = logits + (size_t)(told->first + i - 1) * (size_t)vocab;
         const struct logprob *found = &told->logprobs[i];
-        double most = (double)row[0], sum = 0;
+        double most, sum = 0;
+        float largest = row[0];
         int above = 0;
 
         for (int k = 1; k < vocab; k++)
-            most = fmax(most, (double)row[k]);
+            largest = row[k] > largest ? row[k] : largest;
+        most = (double)largest;
         for (int k = 0; k < vocab; k++)
             sum += exp((double)row[k] - most);
         assert_true(fabs((double)found->logprob - ((double)row[told->tokens[told->first + i]] - most - log(fmax(sum, 1)))) < 1e-6);
