@@ -383,6 +383,7 @@ struct backend_output {
  * one on, and `step`, which draws a token of each sequence that is still to have one and puts its embedding into x, as the next
  * step's row of that sequence. `end`; finish has the answers. All three are NULL where the host drafts. */
 struct backend_draft {
+    int needs_table; /* of the embeddings, on the device */
     /* Returns what the steps' operations depend on, for replay. */
     uint64_t (*begin)(struct backend_context *context, const struct draft_terms *terms);
     void (*step)(struct backend_context *context, int step);

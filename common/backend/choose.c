@@ -1,15 +1,8 @@
 #include "common/backend/choose.h"
 
+#include "common/backend/cuda/device.h"
 #include "common/base/log.h"
 #include "common/base/number_list.h"
-#ifdef TANDEM_CUDA
-#include "common/backend/cuda/device.h"
-#else
-struct device_lack {
-    int is_fault;
-    char why[384];
-};
-#endif
 #include <limits.h>
 #include <stdio.h>
 

@@ -14,6 +14,10 @@ enum status backend_choose(enum backend_choice choice, const struct backend **ba
 /* Warns where that was the CPU although there is a driver, or a device, and says why. For one rank of a host. Local. */
 void backend_choose_warn(enum backend_choice choice, const struct backend *backend);
 
+/* For plans of memory, on any host and in any build: the CUDA backend as far as what it takes, packs, bytes of a matrix, rows of a prompt, cache.
+ * Nothing else of it is there. */
+extern const struct backend backend_cuda_sizes;
+
 /* The device of number `turn` of those that share some out, for backend_options: all that can be used or, where `list` is not NULL, those of
  * that list ("2,3"), in turns. 0 for the CPU. STATUS_USAGE, with a line, where the list has a device that is not visible. Local. */
 enum status backend_choose_device(const struct backend *backend, const char *list, int turn, int *device);

@@ -51,7 +51,8 @@ struct config {
  * STATUS_NOINPUT, STATUS_DATA. */
 enum status config_read(const char *path, struct config *config);
 
-/* Tensor-parallel widths that divide the heads, kv heads and ffn of the model, as text "1, 2, 4". Returns whether `width` is one. */
+/* Tensor-parallel widths that divide the heads and ffn of the model, and its kv heads or are a multiple of them, as text "1, 2, 4". Returns whether
+ * `width` is one. */
 int config_allows_width(const struct config *config, int width, char *allowed, int allowed_size);
 /* Whether the first `layers` layers (0: all) and the classifier are so many weights for each of `width` ranks, CONFIG_LARGE at least, that a step
  * takes milliseconds of a core: drafters and verifiers, which take turns, had better use the same cores than each a part of them. */

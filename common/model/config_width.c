@@ -4,7 +4,7 @@
 
 static int divides(const struct config *config, int width)
 {
-    return config->heads % width == 0 && config->kv_heads % width == 0 && config->ffn % width == 0;
+    return config->heads % width == 0 && (config->kv_heads % width == 0 || width % config->kv_heads == 0) && config->ffn % width == 0;
 }
 
 int config_allows_width(const struct config *config, int width, char *allowed, int allowed_size)
@@ -13,7 +13,7 @@ int config_allows_width(const struct config *config, int width, char *allowed, i
 
     if (allowed_size > 0)
         allowed[0] = '\0';
-    for (int each = 1; each <= config->kv_heads; each++) { /* a larger width cannot divide the kv heads */
+    for (int each = 1; each <= config->heads; each++) { /* a larger width cannot divide the heads */
         char item[16];
         int length;
 

@@ -53,6 +53,11 @@ static enum status cut_shard(struct model *model, const struct model_options *op
     return STATUS_OK;
 }
 
+int model_own_width(const struct model *model)
+{
+    return weights_slices(&model->config) % model->group->size != 0 ? model->group->size : 0;
+}
+
 enum dtype model_quantise(int bits)
 {
     return bits == 4 ? DTYPE_Q4_0 : bits == 8 ? DTYPE_Q8_0 : DTYPE_F32;
@@ -198,6 +203,7 @@ enum status model_need(const char *path, int width, const struct model_options *
     }
     model->backend = options->backend != NULL ? options->backend : &backend_cpu;
     model->group = &group;
+    model->drafts = options->drafts;
     model->quantise = options->quantise;
     status = measure(path, options, model, need);
     model_close(model);

@@ -5,7 +5,8 @@
  * Shards. Rank r of R owns a consecutive part of the heads, of the ffn channels and of the vocabulary. The embedding is read row by row from the
  * mapped file; a device that drafts by itself has a copy. The two row-parallel maps (out, down) cut their reduced dimension into slices that do not
  * depend on R where R divides them, so that widths that are powers of two give the same bits (and so does 3 where there are 3 kv heads). A width that
- * does not divide the slices, such as 3 for 9 kv heads, works and has bits of its own. */
+ * does not divide the slices, such as 3 for 9 kv heads or 16 for 8, works and has bits of its own. Of more ranks than kv heads several hold the same
+ * one. */
 #ifndef TANDEM_COMMON_MODEL_MODEL_H
 #define TANDEM_COMMON_MODEL_MODEL_H
 
@@ -90,6 +91,9 @@ struct model_need {
 };
 /* Local. The same as model_check, and what the first rank will need. */
 enum status model_need(const char *path, int width, const struct model_options *options, struct model_need *need);
+
+/* Local. The number of ranks where the model's numbers have bits that only so many give; 0 where they are those of one. */
+int model_own_width(const struct model *model);
 
 /* What weights are rounded to that are to have so many bits, 8 or 4; 0: they are not. */
 enum dtype model_quantise(int bits);

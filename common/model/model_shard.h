@@ -1,5 +1,6 @@
-/* Which part of a model each rank of a group owns. The parts of all ranks are the whole, in the order of ranks, and none overlaps; this is the only
- * place that says where one begins. Plain numbers: it reads no file and knows no group. */
+/* Which part of a model each rank of a group owns. The parts of all ranks are the whole, in the order of ranks, and none overlaps, but that a kv head
+ * is several ranks' where there are more ranks than kv heads: each computes and caches it for itself. This is the only place that says where a part
+ * begins. Plain numbers: it reads no file and knows no group. */
 #ifndef TANDEM_COMMON_MODEL_MODEL_SHARD_H
 #define TANDEM_COMMON_MODEL_MODEL_SHARD_H
 

@@ -197,7 +197,7 @@ static enum status pack_head(struct packing *packing)
 
     TRY(packing_vector(packing, FAMILY_FINAL_NORM, model->config.hidden, &model->final_norm));
     TRY(packing_find(packing, FAMILY_EMBEDDING, model->config.vocab, model->config.hidden, &model->embedding));
-    if (model->drafts && model->backend->draft.begin != NULL)
+    if (model->drafts && model->backend->draft.needs_table)
         give_table(packing);
     head = model->embedding;
     if (!model->config.tied)

@@ -39,7 +39,7 @@ static int choose_verifiers(const struct options *options)
     options_target_path(options, target);
     if (is_for_devices(options) || sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
         return 1;
-    return config_allows_width(&config, 2, unused, sizeof unused) ? 2 : 1;
+    return config_allows_width(&config, 2, unused, sizeof unused) && config.kv_heads % 2 == 0 ? 2 : 1; /* with the bits of one */
 }
 
 enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks)

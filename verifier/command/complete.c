@@ -143,7 +143,7 @@ static enum status identify_draft(const struct job *job, uint64_t target, uint64
 static enum status begin_output(struct job *job, const struct request_list *requests)
 {
     struct options meant = *job->options;
-    struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->longest};
+    struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->longest, .width = model_own_width(job->model)};
     const struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
 
     if (!job->output.journaled)

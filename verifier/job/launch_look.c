@@ -103,11 +103,14 @@ static int has_devices(const struct options *options)
            (backend_choose((enum backend_choice)options->ranks.backend, &backend) == STATUS_OK && backend != &backend_cpu);
 }
 
-/* Where this build has no CUDA the weights are counted as the CPU packs them: 16 bits are 16 bits there, too. */
+/* As devices have it where the job is for them, whether or not this build and this host are. */
 static enum status need_of(const struct options *options, const char *model, int width, int drafts, struct model_need *need)
 {
-    int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend_cpu.step.prompt_rows;
-    const struct model_options terms = {.max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
+    const struct backend *backend = has_devices(options) ? &backend_cuda_sizes : &backend_cpu;
+    int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend->step.prompt_rows;
+    const struct model_options terms = {.backend = backend,
+                                        .drafts = drafts,
+                                        .max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
                                         .max_outputs = asked + (options_score_prompts(options) ? rows : 0),
                                         .context = options->model.context,
                                         .slots = options->rounds.max_sequences,
@@ -235,8 +238,10 @@ static enum status look_at_memory(const struct options *options, int drafters, i
 }
 
 /* Verifiers need a device each: NCCL takes no two ranks on one. Drafters may share theirs. */
-static enum status look_at_devices(const struct options *options, int drafters, int verifiers)
+static enum status look_at_devices(const struct options *options, int drafters, int verifiers, const char *target)
 {
+    char allowed[128] = "";
+    struct config config;
     struct launch_ask ask;
     int devices, used = verifiers + (options->slurm.layout == SLURM_LAYOUT_GROUP ? drafters : 0);
 
@@ -250,11 +255,13 @@ static enum status look_at_devices(const struct options *options, int drafters, 
                   verifiers, devices);
         return STATUS_USAGE;
     }
-    if (devices > used)
-        log_info("%d of %d devices have no rank: --parts N makes N jobs of it, each of fewer devices, and more --drafters share the "
-                 "sequences; more "
-                 "--verifiers than the target's kv heads there cannot be yet",
-                 devices - used, devices);
+    if (devices <= used)
+        return STATUS_OK;
+    TRY(config_read(target, &config));
+    (void)config_allows_width(&config, verifiers, allowed, sizeof allowed);
+    log_info("%d of %d devices have no rank: --parts N makes N jobs of it, each of fewer devices, and more --drafters share the sequences; "
+             "the target's --verifiers may be one of: %s",
+             devices - used, devices, allowed);
     return STATUS_OK;
 }
 
@@ -264,7 +271,7 @@ enum status launch_look(const struct options *options, int drafters, int verifie
     struct config config;
 
     options_target_path(options, target);
-    TRY(look_at_devices(options, drafters, verifiers));
+    TRY(look_at_devices(options, drafters, verifiers, target));
     TRY(look_at_memory(options, drafters, verifiers, target));
     TRY(config_read(target, &config));
     return look_at_prompts(options, target, &config);

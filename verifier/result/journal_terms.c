@@ -133,6 +133,8 @@ char *journal_terms_write(const struct journal_terms *terms)
     failed |= json_object_set_new(object, "program", json_string(options_version()));
     failed |= json_object_set_new(object, "target", hex(terms->target));
     failed |= json_object_set_new(object, "context", json_integer(terms->context));
+    if (terms->width > 0)
+        failed |= json_object_set_new(object, "verifiers", json_integer(terms->width));
     for (int i = 0; i < option_count; i++)
         if (counts(terms->options, &option_table[i]))
             failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));

@@ -1,5 +1,5 @@
-/* What the results of a job depend on, as a JSON object: a journal goes on only under the terms that it was begun with. Ranks, threads and deadlines
- * are no part of it; drafts are, where some request's text depends on them (the rule's row tells). Owns nothing, reads no file;
+/* What the results of a job depend on, as a JSON object: a journal goes on only under the terms that it was begun with. Threads and deadlines
+ * are no part of it, nor ranks but for a number of verifiers with bits of its own; drafts are, where some request's text depends on them (the rule's row tells). Owns nothing, reads no file;
  * local. */
 #ifndef TANDEM_VERIFIER_RESULT_JOURNAL_TERMS_H
 #define TANDEM_VERIFIER_RESULT_JOURNAL_TERMS_H
@@ -11,6 +11,7 @@ struct journal_terms {
     const struct options *options; /* with --cache as what it means to the backend: bf16 or f32 */
     const struct request_list *requests;
     int context;       /* tokens that a sequence may have */
+    int width;         /* verifiers, where the target's numbers are those of so many; else 0 */
     uint64_t target;   /* model_identity */
     uint64_t draft;    /* model_identity of the draft model; 0: solo */
 };

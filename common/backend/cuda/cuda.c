@@ -191,7 +191,7 @@ const struct backend backend_cuda = {
         .write = cuda_write,
     },
     .linear = {
-        .packs = (1u << DTYPES) - 1,
+        .packs = CUDA_PACKS,
         .matrix_bytes = cuda_matrix_bytes,
         .matrix_pack = cuda_matrix_pack,
         .matmul = cuda_matmul,
@@ -200,7 +200,7 @@ const struct backend backend_cuda = {
         .tree_sum = cuda_tree_sum,
     },
     .step = {
-        .prompt_rows = 512,
+        .prompt_rows = CUDA_PROMPT_ROWS,
         .embed = cuda_embed,
         .replay = cuda_replay,
         .replayed = cuda_replayed,
@@ -215,8 +215,8 @@ const struct backend backend_cuda = {
         .mlp_out = cuda_mlp_out,
     },
     .cache = {
-        .dtype = DTYPE_BF16,
-        .dtypes = 1u << DTYPE_BF16,
+        .dtype = CUDA_CACHE,
+        .dtypes = 1u << CUDA_CACHE,
         .copy = cuda_cache_copy,
     },
     .output = {
@@ -228,6 +228,7 @@ const struct backend backend_cuda = {
         .fetch = cuda_fetch,
     },
     .draft = {
+        .needs_table = 1,
         .begin = cuda_draft_begin,
         .step = cuda_draft_step,
         .end = cuda_draft_end,

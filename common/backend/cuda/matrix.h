@@ -6,6 +6,10 @@
 
 #include "common/backend/backend.h"
 
+/* Of the backend's row, for which memory is planned also where it is not built (sizes.c). */
+enum { CUDA_PACKS = (1 << DTYPES) - 1, CUDA_PROMPT_ROWS = 512 };
+#define CUDA_CACHE DTYPE_BF16
+
 struct matrix {
     int outputs;
     int columns;

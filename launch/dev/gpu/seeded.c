@@ -244,7 +244,7 @@ static enum status fill(const struct seeded_options *options, struct seeded_mode
     TRY(model->backend->open(&backend, &model->context));
     TRY(fill_embedding(seeded));
     TRY(pack_all(&seeding));
-    if (options->drafts && model->backend->draft.begin != NULL)
+    if (options->drafts && model->backend->draft.needs_table)
         TRY(give_table(seeded));
     return model_open_tables(model);
 }

@@ -21,16 +21,16 @@ count=0
 for file in cluster-configs/*.conf; do
     count=$((count + 1)) checks=$((checks + 1))
     width=() expected=$(said "$file")
-    if grep -qx 'verifiers = 8' "$file"; then # the embedded pair allows 4 at most
-        width=(--verifiers 4) expected=${expected/--het-group=1 --ntasks=8/--het-group=1 --ntasks=4}
+    if grep -qx 'verifiers = 16' "$file"; then # the embedded target has 8 heads
+        width=(--verifiers 8) expected=${expected/--ntasks=17/--ntasks=9}
     fi
-    line=$("$BIN/tandem-verifier" --config "$file" --prompts "$PROMPTS" --dry-run ${width[@]+"${width[@]}"} 2>"$WORK/err" | plain | sed 's# OPTIONS --verifiers 4# OPTIONS#g')
+    line=$("$BIN/tandem-verifier" --config "$file" --prompts "$PROMPTS" --dry-run ${width[@]+"${width[@]}"} 2>"$WORK/err" | plain | sed 's# OPTIONS --verifiers 8# OPTIONS#g')
     [ "$line" = "$expected" ] || fail "$file says '$expected', --dry-run '$line' $(cat "$WORK/err")"
     checks=$((checks + 1))
     grep -q "^| $(basename "$file") |" cluster-configs/README.md || fail "$file is not in cluster-configs/README.md"
 done
 checks=$((checks + 1))
-[ "$count" -ge 8 ] || fail "$count files, expected 8 at least"
+[ "$count" -ge 10 ] || fail "$count files, expected 10 at least"
 
 
 head -n 3 "$PROMPTS" >"$WORK/few.in"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The perplexity of a text: the same line from any number of verifiers, however windows are read; that of llama.cpp; and the mean of what echoed prompts
+# The perplexity of a text: the same line from 1, 2 and 4 verifiers, however windows are read; that of llama.cpp; and the mean of what echoed prompts
 # say, token by token. perplexity.sh BIN
 . "$(dirname "$0")/job.sh"
 TEXT=$SOURCE/LICENSE

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Logits do not depend on how the target is cut, on threads, or on how the input is cut: logits_hash is equal, and hashes of the parts of a
+# Logits do not depend on how the target is cut up to its kv heads, on threads, or on how the input is cut: logits_hash is equal, and hashes of the parts of a
 # file sum to that of the whole. shards.sh BIN default|small: small is for builds that run fifty times slower; TANDEM_WIDE=1 in the environment: all
 # 200 prompts. Half of them are drawn at temperature 1.
 . "$(dirname "$0")/job.sh"
@@ -27,6 +27,14 @@ same threads2 width1
 solo threads3 --verifiers 2 --threads 3 --prompts "$WORK/all.in"
 same threads3 width1
 
+# More verifiers than kv heads: each of the four is two neighbours'. Bits are those of the width, drafted as solo.
+head -n 6 "$WORK/all.in" >"$WORK/six.in"
+solo width8 --verifiers 8 --threads 1 --prompts "$WORK/six.in" --accept coupled
+job width8_drafted --verifiers 8 --threads 1 --prompts "$WORK/six.in" --accept coupled --hash-logits --max-sequences 3 --max-tokens $tokens --seed 5 --draft-length 4 \
+    --draft-deadline 20000 || fail "width8_drafted: exit $?"
+same width8_drafted width8
+[ "$(figure width8_drafted accepted)" != 0 ] || fail "width8_drafted: no draft was accepted"
+
 # The file cut in two gives what the whole gives.
 solo first --verifiers 1 --prompts "$WORK/first.in"
 solo second --verifiers 2 --prompts "$WORK/second.in" --first-index $cut
@@ -53,4 +61,10 @@ same biased_drafted biased1
 [ "$(figure biased_drafted accepted)" != 0 ] || fail "biased_drafted: no draft was accepted"
 checks=$((checks + 2))
 grep -Eq '"tokens":\[([0-9]+,)*202[],]' "$WORK/biased1.jsonl" && fail "token 202 came in spite of its bias"
+
+# A journal, or a whole output, is gone on with in the same bits alone.
+checks=$((checks + 2))
+job width8 --solo --max-sequences 8 --hash-logits --max-tokens $tokens --seed 5 --verifiers 4 --threads 1 --prompts "$WORK/six.in" --accept coupled --resume
+[ $? = 65 ] && grep -q "verifiers is 8 there and not given here" "$WORK/width8.err" || fail "8 verifiers, gone on with by 4: $(cat "$WORK/width8.err")"
+job width1 --solo --max-sequences 8 --hash-logits --max-tokens $tokens --seed 5 --verifiers 4 --threads 1 --prompts "$WORK/all.in" --resume || fail "1 verifier, gone on with by 4: exit $?: $(cat "$WORK/width1.err")"
 finish

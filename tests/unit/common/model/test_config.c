@@ -588,15 +588,19 @@ static void test_config__allows_widths_that_divide_everything(void **state)
 
     (void)state;
     assert_true(config_allows_width(&config, 2, allowed, sizeof allowed));
-    assert_string_equal(allowed, "1, 2, 4");
+    assert_string_equal(allowed, "1, 2, 4, 8");
     assert_false(config_allows_width(&config, 3, allowed, sizeof allowed));
-    assert_false(config_allows_width(&config, 8, allowed, sizeof allowed));
+    assert_true(config_allows_width(&config, 8, allowed, sizeof allowed)); /* each kv head on two */
+    assert_false(config_allows_width(&config, 16, allowed, sizeof allowed));
     assert_false(config_allows_width(&config, 0, allowed, sizeof allowed));
     assert_false(config_allows_width(&config, -1, allowed, sizeof allowed));
     config.ffn = 98;
     assert_false(config_allows_width(&config, 4, allowed, sizeof allowed));
     assert_string_equal(allowed, "1, 2");
-    config.ffn = 96;
+    config = (struct config){.heads = 12, .kv_heads = 4, .ffn = 96}; /* 6 is no multiple of the kv heads, nor do they divide by it */
+    assert_false(config_allows_width(&config, 6, allowed, sizeof allowed));
+    assert_string_equal(allowed, "1, 2, 4, 12");
+    config = (struct config){.heads = 8, .kv_heads = 4, .ffn = 96};
     assert_true(config_allows_width(&config, 4, narrow, sizeof narrow));
     assert_string_equal(narrow, "1, 2");
 }

@@ -43,6 +43,29 @@ static void test_model_shard__parts_are_the_whole(void **state)
         }
 }
 
+/* Beyond the kv heads: each rank has the one that its query heads read, and nothing else is had twice. */
+static void test_model_shard__neighbours_share_a_kv_head(void **state)
+{
+    const struct config config = {.heads = 64, .kv_heads = 8, .ffn = 28672};
+
+    (void)state;
+    for (int size = 8; size <= 64; size *= 2) {
+        int heads = 0, ffn = 0, vocab = 0;
+
+        for (int rank = 0; rank < size; rank++) {
+            struct model_shard shard = model_shard_of(&config, 128256, rank, size);
+
+            follows(&heads, shard.heads);
+            follows(&ffn, shard.ffn);
+            follows(&vocab, shard.vocab);
+            assert_int_equal(shard.kv_heads.count, 1);
+            for (int h = shard.heads.first; h < heads; h++)
+                assert_int_equal(shard.kv_heads.first, h / 8);
+        }
+        assert_true(heads == 64 && ffn == 28672 && vocab == 128256);
+    }
+}
+
 static void test_model_shard__too_few_ids_leave_a_rank_none(void **state)
 {
     const struct config config = {.heads = 4, .kv_heads = 4, .ffn = 4};
@@ -56,6 +79,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_shard__parts_are_the_whole),
+        cmocka_unit_test(test_model_shard__neighbours_share_a_kv_head),
         cmocka_unit_test(test_model_shard__too_few_ids_leave_a_rank_none),
     };
 
