@@ -22,14 +22,14 @@ static enum status choose_context(const struct config *config, int asked, int *l
     return STATUS_OK;
 }
 
-static enum status cut_shard(struct model *model, const struct model_options *options)
+static enum status cut_shard(const char *path, struct model *model, const struct model_options *options)
 {
     const struct config *config = &model->config;
     int size = model->group->size;
     char allowed[128];
 
     if (!config_allows_width(config, size, allowed, sizeof allowed)) {
-        log_error("%d verifiers cannot share this model (%d heads, %d kv heads, ffn %d), expected one of: %s", size, config->heads,
+        log_error("%d verifiers cannot share this model, %s (%d heads, %d kv heads, ffn %d), expected one of: %s", size, path, config->heads,
                   config->kv_heads, config->ffn, allowed);
         return STATUS_USAGE;
     }
@@ -100,7 +100,7 @@ static enum status cut_layers(const char *path, int asked, struct config *config
 static enum status look(const char *path, const struct model_options *options, struct model *model)
 {
     TRY(config_read(path, &model->config));
-    TRY(cut_shard(model, options));
+    TRY(cut_shard(path, model, options));
     TRY(checkpoint_open(path, &model->config, &model->checkpoint)); /* whose sizes are those of all layers */
     TRY(cut_layers(path, options->layers, &model->config));
     model->layer = calloc((size_t)model->config.layers, sizeof *model->layer);

@@ -2,6 +2,7 @@
 
 #include "common/backend/choose.h"
 #include "common/base/log.h"
+#include "common/base/number_list.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/model/model.h"
@@ -243,12 +244,18 @@ static enum status look_at_devices(const struct options *options, int drafters, 
     char allowed[128] = "";
     struct config config;
     struct launch_ask ask;
-    int devices, used = verifiers + (options->slurm.layout == SLURM_LAYOUT_GROUP ? drafters : 0);
+    int number[NUMBER_LIST_MAX], listed, devices, used = verifiers + (options->slurm.layout == SLURM_LAYOUT_GROUP ? drafters : 0);
 
     if (!options->slurm.batch_script || options->ranks.backend != BACKEND_CUDA)
         return STATUS_OK;
     read_words(options, options->slurm.verifier_sbatch, used, &ask);
     devices = launch_ask_devices(&ask);
+    listed = options->ranks.verifier_devices != NULL ? number_list_read(options->ranks.verifier_devices, INT_MAX, number) : 0;
+    if (listed > 0 && ask.nodes > 0 && ask.nodes * listed < verifiers) {
+        log_error("%d verifiers need a device each, and --verifier-devices names %d of %d node%s, expected more, or none, or fewer --verifiers", verifiers,
+                  listed, ask.nodes, ask.nodes > 1 ? "s each" : "");
+        return STATUS_USAGE;
+    }
     if (devices > 0 && devices < verifiers) {
         log_error("%d verifiers need a device each, and SLURM is asked for %d, expected fewer --verifiers or more, as by --nodes=N "
                   "--gpus-per-node=M",

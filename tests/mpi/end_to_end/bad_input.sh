@@ -189,6 +189,8 @@ grep -q '^#SBATCH --array=1,3' "$WORK/out" || fail "parts of an array: $(cat "$W
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda >"$WORK/out" 2>"$WORK/err"
 said "a job on GPUs that asks for none" $? 0 "SLURM is not asked for a GPU" "$WORK/err"
 refused_dry 64 "4 verifiers need a device each, and SLURM is asked for 2" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "--nodes=1 --gpus-per-node=2"
+refused_dry 64 "8 verifiers need a device each, and --verifier-devices names 3 of 2 nodes each, expected more" "${batch[@]}" --backend cuda --verifiers 8 --verifier-devices 0,1,2 \
+    --sbatch-options "--nodes=2 --gpus-per-node=8"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "-N 2" --sbatch-word --gpus-per-node=8 >"$WORK/out" 2>"$WORK/err"
 said "devices without a rank" $? 0 "11 of 16 devices have no rank: --parts N makes N jobs .*; the target.s --verifiers may be one of: 1, 2, 4, 8$" "$WORK/err"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "--gres=gpu:8,nvme:1 --nodes=1" >"$WORK/out" 2>"$WORK/err"

@@ -84,6 +84,7 @@ static uint64_t counted_to_open(const char *path, int drafts)
     struct group self;
 
     drafting.draft.begin = begin_no_draft;
+    drafting.draft.needs_table = 1;
     group_open_self(&self);
     assert_int_equal(model_open(path, &self, &options, &model), STATUS_OK);
     model_close(model);
