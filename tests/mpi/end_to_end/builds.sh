@@ -46,10 +46,18 @@ expect "for GPUs, where one is asked for, of other hosts, and nvcc is there" '[ 
 expect "nothing, where all is there for GPUs" '[ "$(calls "$with" --hosts=far:3 --backend=cuda)" = "" ] && [ "$(calls "$with" --prompt x)" = "" ]'
 rm -rf "$work/top/build"
 if PATH=$without:/usr/local/cuda/bin command -v nvcc >/dev/null; then
-    expect "with an nvcc in its usual place" '[ "$(calls "$without" --backend=cuda --dry-run)" = "cmake --preset release -DTANDEM_CUDA=ON|ninja" ]'
+    expect "with an nvcc in its usual place" '[ "$(calls "$without" --backend=cuda --hosts far:3)" = "cmake --preset release -DTANDEM_CUDA=ON|ninja" ]'
 else
-    expect "for CPUs, where there is no nvcc" '[ "$(calls "$without" --backend cuda --dry-run)" = "cmake --preset release|ninja" ]'
+    expect "for CPUs, where there is no nvcc" '[ "$(calls "$without" --backend cuda --hosts far:3)" = "cmake --preset release|ninja" ]'
 fi
+rm -rf "$work/top/build"
+expect "no kernels, for a plan alone" '[ "$(calls "$with" --backend cuda --dry-run)" = "cmake --preset release|ninja" ]'
+printf '[ranks]\nbackend = cuda ; of a cluster\n' >"$work/gpus.conf"
+printf '# backend = cuda\n' >"$work/cpus.conf"
+rm -rf "$work/top/build"
+expect "for CPUs, where a file of options asks for no GPU, or the command line for none" '[ "$(calls "$with" --config "$work/cpus.conf")" = "cmake --preset release|ninja" ] &&
+    [ "$(calls "$with" --config "$work/gpus.conf" --backend cpu)" = "" ]'
+expect "for GPUs, where a file of options asks for one" '[ "$(calls "$with" --config="$work/gpus.conf")" = "cmake --preset release -DTANDEM_CUDA=ON|ninja" ]'
 # What cannot be had is said before anything is built.
 refuses() { # CODE PATTERN ARGUMENT...
     local code=0
