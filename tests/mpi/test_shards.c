@@ -16,7 +16,7 @@
 
 enum { TOKENS = 36, MOST_RANKS = 4 };
 #define ROUNDING   1e-4 /* of sums in another order */
-#define ROUNDING_8 0.6  /* and of activations in 8 bits, of logits that spread over tens */
+#define ROUNDING_8 0.6  /* and of activations in 8 bits: 0.32 was seen of llama31; by how much a wrong shard is beyond it was not measured */
 
 struct shards_case {
     const char *folder;
