@@ -18,7 +18,7 @@ start() {
 }
 
 # paused N OPTION...: as `start job`, and its lead has stopped as the journal has N results, so that the job cannot end before something is done to it;
-# sets LEAD. DISK: the library to preload, or - where a sanitizer is in its way; there a job is slow, and the lead is stopped as soon as this shell sees it.
+# sets LEAD. DISK: the library to preload.
 paused() {
     local results=$1
     shift
@@ -28,15 +28,10 @@ paused() {
 
 # paused_line N: of the job whose words LINE has.
 paused_line() {
-    local stopped='LEAD=$(ranks tandem-verifier | head -n 1) && [ -n "$LEAD" ] && grep -qs "^State:.T" "/proc/$LEAD/status"' stopping=()
-    [ "$DISK" = - ] || stopping=(env LD_PRELOAD="$DISK" FAILING_CALL=stop FAILING_AT=$(($1 + 1)) FAILING_ERRNO=0) # the journal begins with its terms
-    ${stopping[@]+"${stopping[@]}"} "${LINE[@]}" >"$WORK/job.out" 2>"$WORK/job.err" </dev/null &
+    local stopped='LEAD=$(ranks tandem-verifier | head -n 1) && [ -n "$LEAD" ] && grep -qs "^State:.T" "/proc/$LEAD/status"'
+    # The journal begins with its terms.
+    env LD_PRELOAD="$DISK" FAILING_CALL=stop FAILING_AT=$(($1 + 1)) FAILING_ERRNO=0 "${LINE[@]}" >"$WORK/job.out" 2>"$WORK/job.err" </dev/null &
     PID=$!
-    if [ "$DISK" = - ]; then
-        await_results job "$1"
-        LEAD=$(ranks tandem-verifier | head -n 1)
-        kill -STOP "$LEAD"
-    fi
     await "$1 results and the lead to stop" "$stopped"
 }
 

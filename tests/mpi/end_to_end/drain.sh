@@ -8,7 +8,7 @@ seeded "${4:-}"
 INPUT=$WORK/in.jsonl
 prompts=40 rounds=1 tokens=32
 [ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || prompts=60 tokens=48
-[ "$2" = small ] && prompts=12 rounds=1 tokens=8
+[ "$2" = small ] && prompts=24 tokens=16
 [ "${TANDEM_LONG:-}" = 1 ] && rounds=20
 head -n "$prompts" "$PROMPTS" >"$INPUT"
 echo '{"prompt": 7}' >>"$INPUT" # an error is a result, too
@@ -104,18 +104,31 @@ for ((round = 0; round < 12; round++)); do
     check "told as it begins: exit $CODE, expected 75: $(cat "$WORK/early.err")" [ "$CODE" = 75 ]
 done
 
+# bash 5.2 parses a trap that comes as it is about to substitute a command as if it were part of that command: the text of ours stands either.
+{
+    grep -m 1 '^trap .* USR1$' "$SOURCE/launch/tandem"
+    echo 'one=$(echo >"$1"; sleep 1)$(echo)'
+} >"$WORK/between.sh"
+bash "$WORK/between.sh" "$WORK/between" >"$WORK/between.out" 2>&1 &
+PID=$!
+await "the first of two commands" '[ -s "$WORK/between" ]'
+kill -USR1 "$PID"
+ended 60
+check "told between two commands: exit $CODE, expected 75: $(cat "$WORK/between.out")" [ "$CODE" = 75 ]
+
 # Rejection sampling alone, where the text is a function of the seed; a drafter that only listens is told, too.
 solo=(--temperature 0.8 --seed 5 --max-tokens "$tokens" --verifiers 1 --solo)
 run reference "${solo[@]}"
 drain lead "${solo[@]}"
 rm -f "$WORK"/job.*
-line --output "$WORK/job.jsonl" "${solo[@]}"
+line --output "$WORK/job.jsonl" --max-sequences 1 "${solo[@]}"
 options=("${LINE[@]: -$((${#LINE[@]} - $(printf '%s\n' "${LINE[@]}" | grep -n '/tandem-verifier$' | cut -d: -f1)))}")
 LINE=($MPIRUN -np 1 "$BIN/tandem-drafter" "${options[@]}" : -np 1 "$BIN/tandem-verifier" "${options[@]}")
-paused_line 2
+paused_line 2 # so many requests are left that it hears of it before the last
 told=$(whom drafter)
 kill -USR1 "$told"
 await "the drafter to hear of it" '[ $((0x$(sed -n "s/^ShdPnd:[[:space:]]*//p" /proc/$told/status) & 0x200)) = 0 ]'
+nap 1 # it tells the lead, which cannot be seen
 kill -CONT "$LEAD"
 ended 60
 check "a drafter in solo mode: exit $CODE, expected 75" [ "$CODE" = 75 ]
