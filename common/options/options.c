@@ -190,13 +190,14 @@ static enum status check_explained(const struct options *options)
                         : options->report.show_drafts               ? "--show-drafts"
                         : options->rounds.synthetic_acceptance >= 0 ? "--synthetic-acceptance"
                                                                     : NULL;
+    const char *name = options->report.explain ? "--explain" : "--explain-page";
 
-    if (!options->report.explain || (other == NULL && options->input.prompt != NULL))
+    if (!options_explains(options) || (other == NULL && options->input.prompt != NULL))
         return STATUS_OK;
     if (other != NULL)
-        log_error("%s does not go with --explain, which shows how the rounds of one --prompt were decided", other);
+        log_error("%s does not go with %s, which shows how the rounds of one --prompt were decided", other, name);
     else
-        log_error("--explain shows how the rounds of one prompt were decided, expected --prompt TEXT");
+        log_error("%s shows how the rounds of one prompt were decided, expected --prompt TEXT", name);
     return STATUS_USAGE;
 }
 
@@ -505,6 +506,11 @@ int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_
     else
         return 0;
     return 1;
+}
+
+int options_explains(const struct options *options)
+{
+    return options->report.explain || options->report.explain_page != NULL;
 }
 
 int options_have_bar(const struct options *options)

@@ -151,6 +151,7 @@ struct options {
         int hash_logits;
         int show_drafts;
         int explain; /* each round of a prompt */
+        const char *explain_page; /* file for them, as a page; NULL: none */
         int colour;
         int quiet;
         int verbose;
@@ -193,6 +194,9 @@ void options_print(const struct options *options, const char *name, const char *
 
 /* Does progress stand on the terminal as a line that is redrawn? Not where results come there, too. */
 int options_have_bar(const struct options *options);
+
+/* Is it shown, or written, how each round was decided? */
+int options_explains(const struct options *options);
 
 /* Is text on stdout coloured? */
 int options_have_colours(const struct options *options);

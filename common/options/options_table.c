@@ -225,6 +225,9 @@ const struct option_entry option_table[] = {
      "show each round of --prompt before its text: every draft, how probable drafter (q) and target (p) found it, whether it was accepted and, where "
      "one coin or the target's own token decides, why, and what the round's last token was drawn from. There are some drafts where none would pay, "
      "too"},
+    {"explain-page", "FILE", OPTION_TEXT, OPTION_REPORT, AT(report.explain_page), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "write the rounds of --prompt, as --explain shows them, as a page of HTML to step through in a browser: the text so far, the tree of drafts with "
+     "q and p of each, and why it stands or not. The keys left and right go from round to round"},
     {"colour", "WHEN", OPTION_CHOICE, OPTION_REPORT, AT(report.colour), 0, 0, "auto|always|never", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "whether to colour what is shown; default auto: on a terminal"},
     {"recorder", "DIR", OPTION_TEXT, OPTION_REPORT, AT(report.recorder), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

@@ -231,9 +231,9 @@ static double load_now(void)
     return getloadavg(&load, 1) == 1 ? load : -1;
 }
 
-/* good: those of the requests that can be completed; passes: zeros, absent where nothing is compared */
+/* good: those of the requests that can be completed; passes: zeros, absent where nothing is compared; page: absent where none is asked for */
 static enum status complete(struct job *job, struct peers *drafters, const struct request_list *requests, const struct request_list *good,
-                            struct passes *passes)
+                            struct passes *passes, struct explain_page *page)
 {
     struct peers none = {0}, *peers = job->options->rounds.solo ? &none : drafters;
     struct figures solo = {0};
@@ -251,7 +251,8 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     say_if_it_varies(job, peers);
     say_if_colours_lack(job->options);
     set_up_show(job, requests, &show);
-    lead.drafting.least = show.drafts || show.explains ? LEAST_SHOWN : 0;
+    show.page = page;
+    lead.drafting.least = show.drafts || options_explains(job->options) ? LEAST_SHOWN : 0;
     measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
     if (passes != NULL)
@@ -268,6 +269,8 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
         log_error("the completion could not be written to stdout");
         return STATUS_IO;
     }
+    if (page != NULL)
+        TRY(explain_page_write(page, job->options->report.explain_page));
     if (options_show_whole(job->options) && (job->options->launch.terminal & TERMINAL_ONE_PLACE) != 0)
         log_to(STDOUT_FILENO);
     if (passes != NULL) {
@@ -294,7 +297,9 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
 
 enum status complete_run(struct job *job, struct peers *drafters, const struct request_list *requests)
 {
+    const int has_page = job->options->report.explain_page != NULL;
     struct passes *passes = NULL;
+    struct explain_page page = {.text = NULL};
     struct request_list good;
     enum status status;
 
@@ -307,7 +312,10 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
             return STATUS_INTERNAL;
         }
     }
-    status = complete(job, drafters, requests, &good, passes);
+    status = has_page ? explain_page_open(&page) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = complete(job, drafters, requests, &good, passes, has_page ? &page : NULL);
+    explain_page_close(&page);
     free(passes);
     free(good.request);
     return status;

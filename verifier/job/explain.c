@@ -49,8 +49,7 @@ static int width_of(const struct explained *explained, const struct tokenizer *t
     return width;
 }
 
-/* In words, what became of a draft and why. */
-static void write_fate(const struct explained_node *node, const struct tokenizer *tokenizer, FILE *to)
+void explain_fate(const struct explained_node *node, const struct tokenizer *tokenizer, FILE *to)
 {
     static const char *const fates[] = {[EXPLAINED_ACCEPTED] = "accepted", [EXPLAINED_REJECTED] = "rejected", [EXPLAINED_PASSED] = "not looked at"};
     char own[VISIBLE_QUOTED(PIECE)];
@@ -82,7 +81,7 @@ static void write_draft(const struct explained *explained, int i, const struct t
     if (node->p >= 0)
         fprintf(to, "  p %.4f", node->p);
     fputs("  ", to);
-    write_fate(node, tokenizer, to);
+    explain_fate(node, tokenizer, to);
     fputc('\n', to);
 }
 
@@ -105,33 +104,58 @@ static void write_residual(const struct residual *residual, FILE *to)
     fprintf(to, "%s, normalised", residual->of_p != 1 ? " where q is above 0, else p" : "");
 }
 
+void explain_draw(const struct explained *explained, FILE *to)
+{
+    if (explained->draw == DRAW_RESIDUAL)
+        write_residual(&explained->residual, to);
+    else
+        fputs(explained->draw == DRAW_PLAIN ? "drawn from p" : "the target's own token", to);
+}
+
 static void write_last(const struct explained *explained, const struct tokenizer *tokenizer, int width, int colour, FILE *to)
 {
     char text[VISIBLE_QUOTED(PIECE)];
     int columns = quote(tokenizer, explained->token, text);
 
     fprintf(to, "      %s%s%s%*s  ", colour ? COLOUR_BLUE : "", text, colour ? COLOUR_NONE : "", columns < width ? width - columns : 0, "");
-    if (explained->draw == DRAW_RESIDUAL)
-        write_residual(&explained->residual, to);
-    else
-        fputs(explained->draw == DRAW_PLAIN ? "drawn from p" : "the target's own token", to);
+    explain_draw(explained, to);
     fputc('\n', to);
+}
+
+static int count_accepted(const struct explained *explained)
+{
+    int accepted = 0;
+
+    for (int i = 0; i < explained->count; i++)
+        accepted += explained->node[i].fate == EXPLAINED_ACCEPTED;
+    return accepted;
+}
+
+void explain_head(const struct explained *explained, int round, FILE *to)
+{
+    int accepted = count_accepted(explained);
+
+    fprintf(to, "round %d, %s: ", round, explained->rule);
+    if (explained->count > 0)
+        fprintf(to, "%d of %d drafts accepted, %d token%s", accepted, explained->count, accepted + 1, accepted > 0 ? "s" : "");
+    else
+        fputs("no draft, 1 token", to);
+}
+
+void explain_end(const struct explained *explained, int kept, const char *before, FILE *to)
+{
+    if (kept <= count_accepted(explained))
+        fprintf(to, "%sthe completion ends with %d of these tokens\n", before, kept);
 }
 
 void explain_round(const struct explained *explained, const struct tokenizer *tokenizer, int round, int kept, int colour, FILE *to)
 {
-    int width = width_of(explained, tokenizer), accepted = 0;
+    int width = width_of(explained, tokenizer);
 
-    for (int i = 0; i < explained->count; i++)
-        accepted += explained->node[i].fate == EXPLAINED_ACCEPTED;
-    fprintf(to, "round %d, %s: ", round, explained->rule);
-    if (explained->count > 0)
-        fprintf(to, "%d of %d drafts accepted, %d token%s\n", accepted, explained->count, accepted + 1, accepted > 0 ? "s" : "");
-    else
-        fputs("no draft, 1 token\n", to);
+    explain_head(explained, round, to);
+    fputc('\n', to);
     for (int i = 0; i < explained->count; i++)
         write_draft(explained, i, tokenizer, width, colour, to);
     write_last(explained, tokenizer, width, colour, to);
-    if (kept <= accepted)
-        fprintf(to, "      the completion ends with %d of these tokens\n", kept);
+    explain_end(explained, kept, "      ", to);
 }

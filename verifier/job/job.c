@@ -227,7 +227,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     lead->drafting.earlier = &job->times.steps;
     lead->drafting.past = keeps_drafts(job) && peers->count > 0 && lead->drafting.least == 0 ? &job->times.drafts : NULL;
     job->team.shard.forward.group_ns = 0;
-    status = job->options->report.explain ? verify_explain(verify, job->options->rounds.max_sequences) : STATUS_OK;
+    status = options_explains(job->options) ? verify_explain(verify, job->options->rounds.max_sequences) : STATUS_OK;
     if (status == STATUS_OK)
         status = lead_open(lead);
     if (status != STATUS_OK)

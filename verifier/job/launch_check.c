@@ -93,7 +93,7 @@ static int collide(const char *a, const char *b)
 /* No file that is written may be another that is read or written. */
 static enum status check_files(const struct options *options)
 {
-    enum { READ = 5, FILES = 11 };
+    enum { READ = 5, FILES = 12 };
     char journal[PATH_MAX], terms[PATH_MAX], partial[PATH_MAX];
     const char *file = options->model.draft_way.file;
     const int has_output = options->results.path != NULL;
@@ -107,6 +107,7 @@ static enum status check_files(const struct options *options)
                       {"config", "the file of --config", options->launch.config, 0},
                       {"output", "the file of --output", options->results.path, 0},
                       {"stats", "the file of --stats", options->report.stats, 0},
+                      {"explain-page", "the file of --explain-page", options->report.explain_page, 0},
                       {"json", "the file of --json", options->checks.json, 0},
                       {"output", "the journal of --output", has_output ? journal : NULL, 1},
                       {"output", "the terms of --output", has_output ? terms : NULL, 1},
@@ -196,19 +197,27 @@ static enum status check_read(const char *name, const char *path)
     return STATUS_NOINPUT;
 }
 
+/* What cannot go to stdout, where the text goes. NULL is not asked for. */
+static enum status check_named(const char *name, const char *path)
+{
+    if (path == NULL || strcmp(path, "-") != 0)
+        return STATUS_OK;
+    log_error("--%s is '-', expected the name of a file", name);
+    return STATUS_USAGE;
+}
+
 static enum status check_input(const struct options *options)
 {
     TRY(check_files(options));
     if (options->launch.hosts == NULL) { /* else the lead's host has them: it looks when it starts */
         TRY(check_output(options->results.path));
         TRY(check_written("stats", options->report.stats));
+        TRY(check_written("explain-page", options->report.explain_page));
         TRY(check_written("json", options->checks.json));
         TRY(check_folder(options->report.trace));
     }
-    if (options->report.stats != NULL && strcmp(options->report.stats, "-") == 0) {
-        log_error("--stats is '-', expected the name of a file");
-        return STATUS_USAGE;
-    }
+    TRY(check_named("stats", options->report.stats));
+    TRY(check_named("explain-page", options->report.explain_page));
     if (options->input.prompts != NULL && is_own_input(options->input.prompts)) {
         log_error("--prompts %s is this program's own input, which ranks do not have; --prompts - reads it", options->input.prompts);
         return STATUS_USAGE;

@@ -76,6 +76,8 @@ static void begin_text(struct show *show)
     show->unread = NULL;
     progress_line_clear(&show->reading);
     put_prompt(show, sequence);
+    if (show->page != NULL)
+        explain_page_prompt(show->page, sequence->completion.tokenizer, sequence->request->tokens, sequence->request->prompt_count);
 }
 
 void show_prompt(struct show *show, const struct sequence *sequence)
@@ -141,6 +143,8 @@ void show_round(struct show *show, const struct sequence *sequence, const struct
     if (show->text == NULL)
         return;
     begin_text(show);
+    if (show->page != NULL)
+        explain_page_round(show->page, outcome->explained, completion->tokenizer, kept);
     if (show->explains) {
         explain_round(outcome->explained, completion->tokenizer, (int)sequence->rounds, kept, show->colour, show->text);
     } else if (show->drafts && show->colour) {

@@ -5,6 +5,7 @@
 #ifndef TANDEM_VERIFIER_JOB_SHOW_H
 #define TANDEM_VERIFIER_JOB_SHOW_H
 
+#include "verifier/job/explain_page.h"
 #include "verifier/job/progress_line.h"
 #include "verifier/round/sequence.h"
 #include "verifier/round/verify.h"
@@ -15,6 +16,7 @@ struct show {
     FILE *notes;   /* where all else goes; NULL: nowhere */
     int text_is_terminal, notes_is_terminal; /* which gets no byte that it would obey; a pipe gets the bytes */
     int explains;                            /* each round, before the text, which is then shown whole at its end */
+    struct explain_page *page;               /* where rounds go, too; NULL: nowhere */
     int drafts;    /* the text is shown with what was drafted, if in colour */
     int colour;
     int bar;       /* progress as a bar that is redrawn */

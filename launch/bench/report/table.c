@@ -1,28 +1,12 @@
 #include "launch/bench/report/table.h"
 
+#include "common/base/html.h"
 #include <stdarg.h>
 #include <string.h>
 
 void table_escape(FILE *to, const char *text)
 {
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '&':
-            fputs("&amp;", to);
-            break;
-        case '<':
-            fputs("&lt;", to);
-            break;
-        case '>':
-            fputs("&gt;", to);
-            break;
-        case '"':
-            fputs("&quot;", to);
-            break;
-        default:
-            if ((unsigned char)*text >= ' ' || *text == '\n' || *text == '\t')
-                fputc(*text, to);
-        }
+    html_put(text, strlen(text), to);
 }
 
 void table_begin(struct table *table, FILE *to, enum table_form form, const char *columns)

@@ -507,9 +507,15 @@ static void test_options__rounds_are_explained_of_one_prompt(void **state)
             {"--explain --prompt a --echo", "--echo does not go with --explain"},
             {"--explain --prompt a --show-drafts", "--show-drafts does not go with --explain"},
             {"--explain --prompt a --check brief", "a check does not go with --explain"},
-            {"--explain --prompt a --synthetic-acceptance 0.5", "--synthetic-acceptance does not go with --explain"});
+            {"--explain --prompt a --synthetic-acceptance 0.5", "--synthetic-acceptance does not go with --explain"},
+            {"--explain-page f", "--explain-page shows how the rounds of one prompt were decided, expected --prompt TEXT"},
+            {"--explain-page f --prompt a --compare", "--compare does not go with --explain-page, which shows"});
+    assert_taken("--prompt a", &options);
+    assert_false(options_explains(&options));
+    assert_taken("--explain-page f --prompt a", &options);
+    assert_true(options_explains(&options) && !options.report.explain);
     assert_taken("--explain --chat a", &options);
-    assert_true(options.report.explain);
+    assert_true(options_explains(&options) && options.report.explain);
 }
 
 static void test_options__to_resume_needs_a_file_of_output(void **state)
