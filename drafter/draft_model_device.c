@@ -9,7 +9,7 @@ int draft_model_is_left_to_device(const struct model_draft *state, struct mirror
 {
     int rows = 0;
 
-    if (state->model == NULL || !forward_drafts(&state->forward) || state->breakage != BREAKAGE_NONE || state->stopping.kind != STOPPING_NEVER)
+    if (state->model == NULL || !forward_drafts(&state->forward) || state->breakage != BREAKAGE_NONE || stopping_looks(&state->stopping))
         return 0;
     for (int i = 0; i < count; i++) {
         if (!draft_model_is_answered(state, mirrors[i]))

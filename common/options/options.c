@@ -321,11 +321,15 @@ static enum status check_together(const struct options *options)
                   kind->name);
         return STATUS_USAGE;
     }
-    if (!kind->draws && options->rounds.stopping.kind != STOPPING_NEVER) {
+    if (!kind->draws && stopping_looks(&options->rounds.stopping)) {
         log_error("--stop-drafting %s is about a draft model's distribution, and --draft %s has none", options->rounds.stop_drafting, kind->name);
         return STATUS_USAGE;
     }
     TRY(check_tree(options));
+    if (options->rounds.stopping.kind == STOPPING_HEURISTIC && options->rounds.draft_length >= 0) {
+        log_error("--stop-drafting heuristic chooses the draft length, expected no --draft-length %d", options->rounds.draft_length);
+        return STATUS_USAGE;
+    }
     if (options->results.resume && (options->results.path == NULL || strcmp(options->results.path, "-") == 0)) {
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;

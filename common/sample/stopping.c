@@ -10,7 +10,10 @@
 static const struct {
     const char *name;
     double bound;
-} kinds[] = {[STOPPING_NEVER] = {"never", 0}, [STOPPING_CONFIDENCE] = {"confidence", 0.4}, [STOPPING_ENTROPY] = {"entropy", 0.3}};
+} kinds[] = {[STOPPING_NEVER] = {"never", 0},
+             [STOPPING_HEURISTIC] = {"heuristic", 0},
+             [STOPPING_CONFIDENCE] = {"confidence", 0.4},
+             [STOPPING_ENTROPY] = {"entropy", 0.3}};
 _Static_assert(sizeof kinds / sizeof kinds[0] == STOPPING_KINDS, "a name for each");
 
 int stopping_read(const char *text, struct stopping *stopping)
@@ -24,7 +27,7 @@ int stopping_read(const char *text, struct stopping *stopping)
 
         if (strlen(kinds[i].name) != length || memcmp(kinds[i].name, text, length) != 0)
             continue;
-        if (number != NULL && (i == STOPPING_NEVER || end == number || *end != '\0' || number[strspn(number, "0123456789.e-")] != '\0'))
+        if (number != NULL && (i <= STOPPING_HEURISTIC || end == number || *end != '\0' || number[strspn(number, "0123456789.e-")] != '\0'))
             return 0;
         if (!(bound >= 0 && bound <= 1))
             return 0;
@@ -34,9 +37,14 @@ int stopping_read(const char *text, struct stopping *stopping)
     return 0;
 }
 
+int stopping_looks(const struct stopping *stopping)
+{
+    return stopping->kind > STOPPING_HEURISTIC;
+}
+
 void stopping_ask(const struct stopping *stopping, struct row_query *query)
 {
-    if (stopping->kind == STOPPING_NEVER)
+    if (!stopping_looks(stopping))
         return;
     query->scans = 1;
     query->sums = stopping->kind == STOPPING_ENTROPY ? ROW_SUMS_BELOW : ROW_SUMS_MASS;
@@ -44,7 +52,7 @@ void stopping_ask(const struct stopping *stopping, struct row_query *query)
 
 int stopping_ends(const struct stopping *stopping, const struct row_stats *stats)
 {
-    if (stopping->kind == STOPPING_NEVER || !(stats->sum > 0))
+    if (!stopping_looks(stopping) || !(stats->sum > 0))
         return 0;
     if (stopping->kind == STOPPING_CONFIDENCE)
         return 1 / stats->sum < stopping->bound;

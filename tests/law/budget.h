@@ -10,7 +10,7 @@ enum {
     BUDGET_JOINT = 2 * 64,
     BUDGET_VOCABULARY = 64,
     BUDGET_SPEED = 64,
-    BUDGET_ADAPTIVE = 32,
+    BUDGET_ADAPTIVE = 40,
     BUDGET_RULES = 160,
     BUDGET_JOB = 32,        /* whole jobs under mpirun */
     BUDGET_ELSEWHERE = 224, /* tests outside this folder */

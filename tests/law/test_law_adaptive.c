@@ -15,7 +15,7 @@
 
 enum { MOST_CELLS = 256, SETTINGS = 6, REQUESTS = 30000, QUICK_REQUESTS = 10000, SANITIZED_REQUESTS = 2000 };
 
-_Static_assert(2 * 2 * SETTINGS <= BUDGET_ADAPTIVE, "each compares two statistics with their bounds, chosen in two ways");
+_Static_assert(3 * 2 * SETTINGS <= BUDGET_ADAPTIVE, "each compares two statistics with their bounds, chosen in three ways");
 
 static struct law_options options;
 static struct toy_law law;
@@ -105,6 +105,12 @@ static void test_law_adaptive__a_length_that_jumps_with_verdicts_and_times_keeps
     holds(TOY_JUMPY, 3);
 }
 
+static void test_law_adaptive__a_length_by_a_sequences_own_verdicts_keeps_the_law(void **state)
+{
+    (void)state;
+    holds(TOY_HEURISTIC, 3);
+}
+
 static void test_law_adaptive__a_length_that_looks_at_the_proposal_does_not(void **state)
 {
     int refused = 0;
@@ -124,6 +130,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_adaptive__a_length_that_is_chosen_keeps_the_law),
         cmocka_unit_test(test_law_adaptive__a_length_that_jumps_with_verdicts_and_times_keeps_the_law),
+        cmocka_unit_test(test_law_adaptive__a_length_by_a_sequences_own_verdicts_keeps_the_law),
         cmocka_unit_test(test_law_adaptive__a_length_that_looks_at_the_proposal_does_not),
     };
 

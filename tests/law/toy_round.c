@@ -328,6 +328,12 @@ static void set_lengths(struct toy_round *round, const struct outcome *outcome, 
     struct toy_parts *parts = round->parts;
 
     parts->rounds++;
+    for (int i = 0; round->run->length_by == TOY_HEURISTIC && i < active; i++) {
+        struct sequence *sequence = parts->active[i];
+        int length = sequence->adaptive >= 0 ? sequence->adaptive : round->run->draft_length;
+
+        sequence->adaptive = adaptive_next(length, outcome[i].drafted, outcome[i].accepted);
+    }
     if (round->run->length_by != TOY_ADAPTIVE && round->run->length_by != TOY_JUMPY)
         return;
     int length = choose_length(round, outcome, active);

@@ -12,9 +12,10 @@ enum { TOY_SHARDS = 4, TOY_SLOTS = 4 };
 /* Who says how many tokens the next round drafts. */
 enum toy_length {
     TOY_FIXED,
-    TOY_ADAPTIVE, /* verifier/round/adaptive.h, by verdicts and pretended times that jump about */
-    TOY_JUMPY, /* any other way to choose from these: far from slowly */
-    TOY_PEEKS, /* NOT LAWFUL: a proposal that begins with the law's first token is not used */
+    TOY_ADAPTIVE,  /* verifier/round/adaptive.h, by verdicts and pretended times that jump about */
+    TOY_JUMPY,     /* any other way to choose from these: far from slowly */
+    TOY_HEURISTIC, /* each sequence by its own verdicts: adaptive_next */
+    TOY_PEEKS,     /* NOT LAWFUL: a proposal that begins with the law's first token is not used */
 };
 
 struct toy_run {

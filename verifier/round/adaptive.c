@@ -400,3 +400,12 @@ int adaptive_choose(struct adaptive *adaptive, int sequences)
     adaptive->length = length;
     return length;
 }
+
+int adaptive_next(int length, int drafted, int accepted)
+{
+    if (drafted == 0)
+        return length;
+    if (accepted < drafted)
+        return length > 1 ? length - 1 : 1;
+    return length + 2 < ADAPTIVE_MOST ? length + 2 : ADAPTIVE_MOST;
+}

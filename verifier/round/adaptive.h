@@ -105,4 +105,9 @@ int adaptive_explain(const struct adaptive *adaptive, int sequences, int length,
 /* Expected tokens of a round where every draft is accepted with probability alpha: equation 1. */
 double adaptive_expected_tokens(double alpha, int draft_length);
 
+/* The heuristic instead of all that (--stop-drafting heuristic): how long a sequence's first proposal is, and the one that follows a verdict.
+ * drafted: 0 leaves it as it was, for then nothing is known. */
+enum { ADAPTIVE_FIRST = 5 };
+int adaptive_next(int length, int drafted, int accepted);
+
 #endif

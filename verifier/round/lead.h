@@ -61,6 +61,7 @@ struct lead_pacing {
     const struct adaptive_past *past;     /* borrowed: what they saw of drafts; NULL: nothing is to be known */
     int least;          /* where somebody looks at drafts, so many are made where none would pay, too */
     int length;         /* last choice */
+    int by_verdicts;    /* lengths are chosen by adaptive_next, for each sequence by itself */
     int64_t decided_ns; /* when the last round was decided; 0: the next round does not follow it directly */
     int64_t shown_ns;   /* from there to the next round's start: commits, results, screen, messages */
 };

@@ -38,9 +38,14 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
     adaptive_add_round(&lead->drafting.adaptive, &round);
     if (adaptive)
         lead->drafting.length = choose(lead, lead->slots.readies);
-    for (int i = 0; i < lead->slots.readies; i++)
-        if (lead->slots.ready[i]->request->adaptive)
-            lead->slots.ready[i]->adaptive = lead->drafting.length;
+    for (int i = 0; i < lead->slots.readies; i++) {
+        struct sequence *sequence = lead->slots.ready[i];
+        const struct outcome *outcome = &lead->slots.outcome[i];
+
+        if (sequence->request->adaptive)
+            sequence->adaptive =
+                lead->drafting.by_verdicts ? adaptive_next(sequence->adaptive, outcome->drafted, outcome->accepted) : lead->drafting.length;
+    }
 }
 
 static enum status time_steps(struct lead *lead, const struct request *first, int rows)

@@ -383,6 +383,9 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--tree top-k --accept threshold", "--accept threshold decides about chains alone; expected"},
             {"--target m --draft lookup --tree top-k", "--tree top-k: --draft lookup proposes chains; --list-drafters says which"},
             {"--tree dynamic --stop-drafting entropy", "expected no --stop-drafting entropy"},
+            {"--tree dynamic --stop-drafting heuristic", "expected no --stop-drafting heuristic"},
+            {"--stop-drafting heuristic --draft-length 3", "--stop-drafting heuristic chooses the draft length, expected no --draft-length 3"},
+            {"--target m --draft lookup --stop-drafting entropy", "--stop-drafting entropy is about a draft model's distribution"},
             {"--tree dynamic --synthetic-acceptance 0.5", "expected no --synthetic-acceptance"},
             {"--check brief --break residual-p --tree dynamic", "--break residual-p is a fault of chains, expected no --tree dynamic"},
             {"--check brief --break stale-path", "--break stale-path is a fault in how the path of a tree is kept, expected --tree"});
@@ -391,6 +394,9 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     options_release(&options);
     assert_taken("--tree top-k:depth=3 --draft-length 7 --temperature 0.8 --accept coupled", &options);
     assert_true(options.rounds.shape.kind == TREE_TOP_K && options.rounds.shape.depth == 3 && options.rounds.draft_length == 7);
+    options_release(&options);
+    assert_taken("--target m --draft lookup --stop-drafting heuristic", &options);
+    assert_true(options.rounds.stopping.kind == STOPPING_HEURISTIC && options.rounds.draft_length < 0);
     options_release(&options);
     assert_taken("--tree iid:depth=4 --temperature 0.8 --accept multistep", &options);
     assert_true(options.rounds.shape.kind == TREE_IID && options.rounds.shape.depth == 4 && options.rounds.draft_length == TREE_USUAL);

@@ -15,15 +15,26 @@ static void test_stopping__texts_are_read(void **state)
         const char *text;
         struct stopping stopping;
     } told[] = {{"never", {STOPPING_NEVER, 0}},
+                {"heuristic", {STOPPING_HEURISTIC, 0}},
                 {"confidence", {STOPPING_CONFIDENCE, 0.4}},
                 {"confidence=0.75", {STOPPING_CONFIDENCE, 0.75}},
                 {"confidence=0", {STOPPING_CONFIDENCE, 0}},
                 {"entropy", {STOPPING_ENTROPY, 0.3}},
                 {"entropy=1", {STOPPING_ENTROPY, 1}},
                 {"entropy=1e-2", {STOPPING_ENTROPY, 0.01}}};
-    static const char *const wrong[] = {
-        "",     "confidence=", "confidence=x", "confidence=1.1", "confidence=-0.1", "entropy=nan", "entropy=0.3 ", "entropy= 0.3", "never=1",
-        "conf", "confidences", "=0.4"};
+    static const char *const wrong[] = {"",
+                                        "confidence=",
+                                        "confidence=x",
+                                        "confidence=1.1",
+                                        "confidence=-0.1",
+                                        "entropy=nan",
+                                        "entropy=0.3 ",
+                                        "entropy= 0.3",
+                                        "never=1",
+                                        "heuristic=2",
+                                        "conf",
+                                        "confidences",
+                                        "=0.4"};
     struct stopping stopping;
 
     (void)state;
@@ -54,6 +65,7 @@ static void test_stopping__is_where_the_row_says(void **state)
             assert_int_equal(stopping_ends(&by_entropy, &stats), side > 0);
         }
         assert_false(stopping_ends(&(struct stopping){STOPPING_NEVER, 1}, &stats));
+        assert_false(stopping_ends(&(struct stopping){STOPPING_HEURISTIC, 1}, &stats));
     }
     /* Two tokens, one e times as probable as the other: H = log(1 + 1 / e) + (1 / e) / (1 + 1 / e) = 0.582. */
     const struct row_stats two = {.sum = 1 + exp(-1), .below = exp(-1)};
@@ -65,7 +77,7 @@ static void test_stopping__is_where_the_row_says(void **state)
 
 static void test_stopping__asks_for_what_it_looks_at(void **state)
 {
-    static const enum row_sums sums[] = {ROW_SUMS_NONE, ROW_SUMS_MASS, ROW_SUMS_BELOW};
+    static const enum row_sums sums[] = {ROW_SUMS_NONE, ROW_SUMS_NONE, ROW_SUMS_MASS, ROW_SUMS_BELOW};
 
     (void)state;
     for (int kind = 0; kind < STOPPING_KINDS; kind++) {
@@ -73,7 +85,8 @@ static void test_stopping__asks_for_what_it_looks_at(void **state)
         struct row_query query = {.gumbel = 1};
 
         stopping_ask(&stopping, &query);
-        assert_true(query.scans == (kind != STOPPING_NEVER) && query.sums == sums[kind] && query.gumbel);
+        assert_true(query.scans == stopping_looks(&stopping) && query.scans == (sums[kind] != ROW_SUMS_NONE) && query.sums == sums[kind] &&
+                    query.gumbel);
     }
 }
 

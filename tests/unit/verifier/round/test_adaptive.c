@@ -591,9 +591,23 @@ static void test_adaptive__expected_tokens_is_equation_1(void **state)
             assert_true(fabs(adaptive_expected_tokens(alpha, k) - (1 - pow(alpha, k + 1)) / (1 - alpha)) < 1e-12);
 }
 
+static void test_adaptive__the_next_length_is_two_more_or_one_fewer(void **state)
+{
+    (void)state;
+    assert_int_equal(adaptive_next(5, 5, 5), 7);
+    assert_int_equal(adaptive_next(5, 5, 4), 4);
+    assert_int_equal(adaptive_next(5, 5, 0), 4);
+    assert_int_equal(adaptive_next(5, 3, 3), 7); /* fewer were wanted: the text ends */
+    assert_int_equal(adaptive_next(5, 0, 0), 5); /* none came */
+    assert_int_equal(adaptive_next(1, 1, 0), 1);
+    assert_int_equal(adaptive_next(ADAPTIVE_MOST - 1, 9, 9), ADAPTIVE_MOST);
+    assert_int_equal(adaptive_next(ADAPTIVE_MOST, 9, 9), ADAPTIVE_MOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_adaptive__the_next_length_is_two_more_or_one_fewer),
         cmocka_unit_test(test_adaptive__what_earlier_jobs_timed_stands_in_for_what_a_job_has_no_time_for),
         cmocka_unit_test(test_adaptive__short_jobs_in_a_row_are_as_fast_as_one_that_is_long),
         cmocka_unit_test(test_adaptive__a_rest_goes_on_in_the_next_job_and_ends_there),
