@@ -291,6 +291,20 @@ static enum status check_tree(const struct options *options)
     return STATUS_USAGE;
 }
 
+static enum status check_heuristic(const struct options *options)
+{
+    if (options->rounds.stopping.kind != STOPPING_HEURISTIC)
+        return STATUS_OK;
+    if (options->rounds.draft_length >= 0)
+        log_error("--stop-drafting heuristic chooses the draft length, expected no --draft-length %d", options->rounds.draft_length);
+    else if (options->checks.size != CHECK_OFF || options->report.sweep != NULL)
+        log_error("--stop-drafting heuristic chooses the draft length, and %s has lengths of its own",
+                  options->checks.size != CHECK_OFF ? "a check" : "a bench");
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
 static enum status check_together(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
@@ -326,10 +340,7 @@ static enum status check_together(const struct options *options)
         return STATUS_USAGE;
     }
     TRY(check_tree(options));
-    if (options->rounds.stopping.kind == STOPPING_HEURISTIC && options->rounds.draft_length >= 0) {
-        log_error("--stop-drafting heuristic chooses the draft length, expected no --draft-length %d", options->rounds.draft_length);
-        return STATUS_USAGE;
-    }
+    TRY(check_heuristic(options));
     if (options->results.resume && (options->results.path == NULL || strcmp(options->results.path, "-") == 0)) {
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;

@@ -9,7 +9,8 @@
 
 enum stopping_kind {
     STOPPING_NEVER,
-    STOPPING_HEURISTIC,  /* after two drafts more than last time where all of those stood, else after one fewer (Hugging Face's heuristic schedule) */
+    STOPPING_HEURISTIC,  /* after two drafts more than last time where all of those stood, else after one fewer (Hugging Face's heuristic schedule):
+                            the lead's, see adaptive_next */
     STOPPING_CONFIDENCE, /* its most probable token has less than `bound` (Hugging Face's assistant_confidence_threshold, llama.cpp's p-min) */
     STOPPING_ENTROPY,    /* 1 - sqrt(0.2 H) is less than `bound`, with H the entropy in nats: a lower bound of alpha (AdaEDL, Agrawal et al. 2024) */
     STOPPING_KINDS

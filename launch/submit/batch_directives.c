@@ -73,6 +73,8 @@ enum status batch_directives_check(const struct options *options)
         return refuse("--parts makes an array, expected neither --draft-lengths nor --part beside it");
     if (options->slurm.draft_lengths != NULL && options->rounds.solo)
         return refuse("--draft-lengths needs drafters, expected no --solo");
+    if (options->slurm.draft_lengths != NULL && options->rounds.stopping.kind == STOPPING_HEURISTIC)
+        return refuse("--stop-drafting heuristic chooses the draft length, expected no --draft-lengths");
     if (is_array && options->report.trace != NULL)
         return refuse("the tasks of an array would write over each other's --trace, expected it without --parts and --draft-lengths");
     if (has_controls(options))

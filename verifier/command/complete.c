@@ -214,7 +214,8 @@ static void say_if_it_varies(const struct job *job, const struct peers *peers)
 
     if (options->request.sampling.seed != 0 && options->rounds.draft_length < 0 && peers->count > 0 && !options->report.quiet && rule != NULL &&
         rule->depends_on_drafts)
-        log_info("--seed alone does not repeat a text, whose draft lengths depend on time here: --draft-length K or --accept coupled does");
+        log_info("--seed alone does not repeat a text, whose draft lengths depend on time here: %s--accept coupled does",
+                 options->rounds.stopping.kind == STOPPING_HEURISTIC ? "" : "--draft-length K or ");
 }
 
 static void say_if_colours_lack(const struct options *options)
@@ -269,8 +270,6 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
         log_error("the completion could not be written to stdout");
         return STATUS_IO;
     }
-    if (page != NULL)
-        TRY(explain_page_write(page, job->options->report.explain_page));
     if (options_show_whole(job->options) && (job->options->launch.terminal & TERMINAL_ONE_PLACE) != 0)
         log_to(STDOUT_FILENO);
     if (passes != NULL) {
@@ -291,6 +290,8 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     warn_of_cost(job, &lead.figures, adaptive, known ? &terms : NULL);
     if (known && passes == NULL)
         say_if_rested(job, &lead.figures, &terms);
+    if (page != NULL)
+        TRY(explain_page_write(page, job->options->report.explain_page));
     wrong = say_wrong(requests);
     return status == STATUS_OK ? wrong : status; /* a job that is drained goes on */
 }

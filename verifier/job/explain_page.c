@@ -17,7 +17,8 @@ static const char style[] =
     "*{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--text);font:15px/1.5 system-ui,-apple-system,'Segoe "
     "UI',Roboto,sans-serif}"
     "main{max-width:1280px;margin:0 auto;padding:24px}h1{font-size:22px;margin:0}h2{font-size:17px;margin:20px 0 8px}.soft{color:var(--soft)}\n"
-    "nav{position:sticky;top:0;background:var(--ground);padding:10px 0;display:flex;gap:8px;align-items:center}nav input{flex:1}button{font:inherit;"
+    "nav{position:sticky;top:0;background:var(--ground);padding:10px 0;display:flex;gap:8px;align-items:center}nav[hidden]{display:none}nav "
+    "input{flex:1}button{font:inherit;"
     "padding:2px 12px}output{min-width:9ch;text-align:right;font-variant-numeric:tabular-nums}\n"
     "#text{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:10px 12px;"
     "max-height:32vh;overflow:auto;font:14px/1.5 ui-monospace,Menlo,Consolas,monospace}.prompt{color:var(--soft)}.now ins{color:var(--good)}"
@@ -129,22 +130,23 @@ static void put_bar(char name, double probability, FILE *to)
 }
 
 /* The words of `--explain`; of the last token with -1. */
-static void put_why(const struct explained *explained, int node, const struct tokenizer *tokenizer, FILE *to)
+static void put_why(struct explain_page *page, const struct explained *explained, int node, const struct tokenizer *tokenizer)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *why = open_memstream(&text, &size);
 
+    page->failed |= why == NULL;
     if (why == NULL)
         return;
     if (node >= 0)
         explain_fate(&explained->node[node], tokenizer, why);
     else
         explain_draw(explained, why);
-    fclose(why);
-    fputs("<p>", to);
-    html_put(text, size, to);
-    fputs("</p>", to);
+    page->failed |= fclose(why) != 0;
+    fputs("<p>", page->rounds);
+    html_put(text, size, page->rounds);
+    fputs("</p>", page->rounds);
     free(text);
 }
 
@@ -160,11 +162,12 @@ static int end_of_path(const struct explained *explained)
 }
 
 /* What follows a draft, or with -1 the newest committed token. */
-static void put_children(const struct explained *explained, int parent, const struct tokenizer *tokenizer, FILE *to)
+static void put_children(struct explain_page *page, const struct explained *explained, int parent, const struct tokenizer *tokenizer)
 {
     static const char *const fates[] = {[EXPLAINED_ACCEPTED] = "accepted", [EXPLAINED_REJECTED] = "rejected", [EXPLAINED_PASSED] = "passed"};
     const int is_last = parent == end_of_path(explained);
     int count = is_last;
+    FILE *to = page->rounds;
 
     for (int i = 0; i < explained->count; i++)
         count += explained->node[i].parent == parent;
@@ -180,15 +183,15 @@ static void put_children(const struct explained *explained, int parent, const st
         put_token(tokenizer, node->token, to);
         put_bar('q', node->q, to);
         put_bar('p', node->p, to);
-        put_why(explained, i, tokenizer, to);
+        put_why(page, explained, i, tokenizer);
         fputs("</div>", to);
-        put_children(explained, i, tokenizer, to);
+        put_children(page, explained, i, tokenizer);
         fputs("</li>", to);
     }
     if (is_last) {
         fputs("\n<li class=\"last\"><div class=\"card\">", to);
         put_token(tokenizer, explained->token, to);
-        put_why(explained, -1, tokenizer, to);
+        put_why(page, explained, -1, tokenizer);
         fputs("</div></li>", to);
     }
     fputs("</ul>", to);
@@ -221,7 +224,7 @@ void explain_page_round(struct explain_page *page, const struct explained *expla
     fputs("<section>\n<h2>", page->rounds);
     explain_head(explained, page->count, page->rounds);
     fputs("</h2>\n<div class=\"tree\">", page->rounds);
-    put_children(explained, -1, tokenizer, page->rounds);
+    put_children(page, explained, -1, tokenizer);
     fputs("</div>\n", page->rounds);
     explain_end(explained, kept, "<p>", page->rounds);
     fputs("</section>\n", page->rounds);
@@ -256,7 +259,7 @@ enum status explain_page_write(struct explain_page *page, const char *path)
 
     html_put(out, utf8_stream_finish(&page->stream, out), page->text);
     errno = ENOMEM;
-    if (fflush(page->text) == 0 && fflush(page->rounds) == 0 && !ferror(page->text) && !ferror(page->rounds))
+    if (!page->failed && fflush(page->text) == 0 && fflush(page->rounds) == 0 && !ferror(page->text) && !ferror(page->rounds))
         file = fopen(path, "w");
     if (file != NULL) {
         put_page(page, file);

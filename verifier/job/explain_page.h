@@ -16,6 +16,7 @@ struct explain_page {
     size_t text_size, rounds_size;
     struct utf8_stream stream;
     int count, tokens, drafts, accepted;
+    int failed; /* there was no memory for a part */
 };
 
 /* STATUS_INTERNAL: no memory. explain_page_close ends it in any case. */
@@ -23,7 +24,7 @@ enum status explain_page_open(struct explain_page *page);
 void explain_page_close(struct explain_page *page);
 /* The prompt, before the first round.  tokens: [count] */
 void explain_page_prompt(struct explain_page *page, const struct tokenizer *tokenizer, const int32_t *tokens, int count);
-/* The next round; kept: its tokens that were committed. */
+/* The next round; kept: its tokens that were committed, a stop text's among them. */
 void explain_page_round(struct explain_page *page, const struct explained *explained, const struct tokenizer *tokenizer, int kept);
 /* Writes the page. No round may follow. STATUS_IO: by which file, and why, is said. */
 enum status explain_page_write(struct explain_page *page, const char *path);

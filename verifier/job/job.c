@@ -202,8 +202,9 @@ static int keeps_drafts(const struct job *job)
 {
     const struct options *options = job->options;
 
-    return options->rounds.draft_length < 0 && options->report.sweep == NULL && options->checks.size == CHECK_OFF &&
-           options->rounds.synthetic_acceptance < 0 && !rule_of(&options->request.sampling)->depends_on_drafts && !job->depends_on_drafts;
+    return options->rounds.draft_length < 0 && options->rounds.stopping.kind != STOPPING_HEURISTIC && options->report.sweep == NULL &&
+           options->checks.size == CHECK_OFF && options->rounds.synthetic_acceptance < 0 && !rule_of(&options->request.sampling)->depends_on_drafts &&
+           !job->depends_on_drafts;
 }
 
 enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead)

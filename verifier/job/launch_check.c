@@ -200,9 +200,9 @@ static enum status check_read(const char *name, const char *path)
 /* What cannot go to stdout, where the text goes. NULL is not asked for. */
 static enum status check_named(const char *name, const char *path)
 {
-    if (path == NULL || strcmp(path, "-") != 0)
+    if (path == NULL || (path[0] != '\0' && strcmp(path, "-") != 0))
         return STATUS_OK;
-    log_error("--%s is '-', expected the name of a file", name);
+    log_error("--%s is '%s', expected the name of a file", name, path);
     return STATUS_USAGE;
 }
 

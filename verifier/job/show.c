@@ -76,7 +76,7 @@ static void begin_text(struct show *show)
     show->unread = NULL;
     progress_line_clear(&show->reading);
     put_prompt(show, sequence);
-    if (show->page != NULL)
+    if (show->page != NULL && !sequence->request->chat) /* whose template's marks would only confuse */
         explain_page_prompt(show->page, sequence->completion.tokenizer, sequence->request->tokens, sequence->request->prompt_count);
 }
 

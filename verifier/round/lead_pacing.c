@@ -36,15 +36,21 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         adaptive_add_verdict(&lead->drafting.adaptive, outcome->refused < 0 ? outcome->accepted : outcome->drafted, outcome->accepted);
     }
     adaptive_add_round(&lead->drafting.adaptive, &round);
-    if (adaptive)
-        lead->drafting.length = choose(lead, lead->slots.readies);
-    for (int i = 0; i < lead->slots.readies; i++) {
+    if (!adaptive || lead->drafting.by_verdicts)
+        return;
+    lead->drafting.length = choose(lead, lead->slots.readies);
+    for (int i = 0; i < lead->slots.readies; i++)
+        if (lead->slots.ready[i]->request->adaptive)
+            lead->slots.ready[i]->adaptive = lead->drafting.length;
+}
+
+void lead_follow_verdicts(struct lead *lead)
+{
+    for (int i = 0; lead->drafting.by_verdicts && i < lead->slots.readies; i++) {
         struct sequence *sequence = lead->slots.ready[i];
-        const struct outcome *outcome = &lead->slots.outcome[i];
 
         if (sequence->request->adaptive)
-            sequence->adaptive =
-                lead->drafting.by_verdicts ? adaptive_next(sequence->adaptive, outcome->drafted, outcome->accepted) : lead->drafting.length;
+            sequence->adaptive = adaptive_next(sequence->adaptive, lead->slots.outcome[i].drafted, lead->slots.outcome[i].accepted);
     }
 }
 

@@ -36,6 +36,8 @@ enum status lead_finish_read(struct lead *lead);
 enum status lead_warm_up(struct lead *lead);
 /* Gives the round's measurements to `adaptive` and takes the next draft length from it. wait_ns: waiting for proposals; decided_ns: verifying. */
 void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns);
+/* Where lengths go by verdicts: each sequence's next one, after every round with drafters. */
+void lead_follow_verdicts(struct lead *lead);
 
 /* lead_drain.c */
 /* Heartbeats to all drafters, and a look whether the job was told to drain. doing: what the watchdog says was going on. */

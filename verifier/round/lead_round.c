@@ -77,6 +77,8 @@ static enum status verify_ready(struct lead *lead, int64_t wait_ns)
     TRY(reading_plan(&lead->reading, lead->slots.readies, taken, &rows));
     TRY(verify_round(lead->verify, lead->slots.ready, lead->slots.readies, lead->slots.outcome));
     prefill_add_step(&lead->reading.prefill, lead->slots.readies, rows, (double)(lead->verify->step.ns - step_ns) / 1000);
+    if (lead->peers->count > 0)
+        lead_follow_verdicts(lead);
     if (rows > 0)
         lead_tell_read(lead, 0);
     else if (lead->peers->count > 0)

@@ -125,6 +125,7 @@ static enum status check_unused(const struct options *options)
                   {options->rounds.synthetic_acceptance >= 0, "synthetic-acceptance"},
                   {options->report.stats != NULL, "stats"},
                   {options->report.trace != NULL, "trace"},
+                  {options->report.explain_page != NULL, "explain-page"},
                   {options->launch.hosts != NULL, "hosts"},
                   {options->checks.size != CHECK_OFF, "check"}};
 

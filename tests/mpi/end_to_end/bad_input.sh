@@ -182,6 +182,7 @@ refused_dry 70 "the ranks need [0-9.]+ GiB of memory together and this host has 
 # Batch scripts.
 batch=(--launcher srun --prompts "$PROMPTS" --output "$WORK/batch.jsonl" --batch-script)
 refused_dry 64 "--array: all tasks would write one --output, expected --parts N" "${batch[@]}" --sbatch-options "-p main -a 0-3"
+refused_dry 64 "--stop-drafting heuristic chooses the draft length, expected no --draft-lengths" "${batch[@]}" --stop-drafting heuristic --draft-lengths 2,4
 refused_dry 74 "--output $WORK/none/out.jsonl: No such file" "${batch[@]}" --output "$WORK/none/out.jsonl"
 refused_dry 64 "there is no drafter: expected --draft MODEL" "${batch[@]}" --slurm-layout hetjob --target "$TARGET"
 "$BIN/tandem-verifier" "${batch[@]}" --parts 4 --sbatch-options --array=1,3 >"$WORK/out" 2>"$WORK/err"

@@ -105,16 +105,23 @@ for ((round = 0; round < 12; round++)); do
 done
 
 # bash 5.2 parses a trap that comes as it is about to substitute a command as if it were part of that command: the text of ours stands either.
-{
-    grep -m 1 '^trap .* USR1$' "$SOURCE/launch/tandem"
-    echo 'one=$(echo >"$1"; sleep 1)$(echo)'
-} >"$WORK/between.sh"
-bash "$WORK/between.sh" "$WORK/between" >"$WORK/between.out" 2>&1 &
-PID=$!
-await "the first of two commands" '[ -s "$WORK/between" ]'
-kill -USR1 "$PID"
-ended 60
-check "told between two commands: exit $CODE, expected 75: $(cat "$WORK/between.out")" [ "$CODE" = 75 ]
+traps=0
+while read -r trap; do
+    traps=$((traps + 1))
+    {
+        echo 'set -euo pipefail; say() { :; }'
+        echo "$trap"
+        echo 'one=$(echo >"$1"; sleep 1)$(echo)'
+    } >"$WORK/between.sh"
+    rm -f "$WORK/between"
+    bash "$WORK/between.sh" "$WORK/between" >"$WORK/between.out" 2>&1 </dev/null &
+    PID=$!
+    await "the first of two commands" '[ -s "$WORK/between" ]'
+    kill -USR1 "$PID"
+    ended 60
+    check "told between two commands, $trap: exit $CODE, expected 75: $(cat "$WORK/between.out")" [ "$CODE" = 75 ]
+done < <(grep -E '^ *trap .*exit 75.* USR1( #.*)?$' "$SOURCE/launch/tandem")
+check "traps that end the launcher: $traps, expected 2" [ "$traps" = 2 ]
 
 # Rejection sampling alone, where the text is a function of the seed; a drafter that only listens is told, too.
 solo=(--temperature 0.8 --seed 5 --max-tokens "$tokens" --verifiers 1 --solo)

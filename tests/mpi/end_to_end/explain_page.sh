@@ -13,11 +13,11 @@ completes() {
     CODE=$?
 }
 
-# page_is RULE OPTION...: of a job with these options it is whole.
+# page_is RULE OPTION...: of a job with these options, which has that rule, it is whole.
 page_is() {
     local rule=$1 rounds
     shift
-    completes --accept "$rule" --explain-page "$PAGE" "$@"
+    completes --explain-page "$PAGE" "$@"
     check_that "$*: exit $CODE: $(cat "$WORK/err")" [ "$CODE" = 0 ]
     rounds=$(figure stats rounds)
     check_that "$*: no rounds are known" [ "${rounds:-0}" -gt 0 ]
@@ -37,17 +37,29 @@ check_that() {
     "$@" || fail "$what"
 }
 
-page_is rejection --temperature 0.9 --draft-length 4
+page_is rejection --accept rejection --temperature 0.9 --draft-length 4
 check_that "a chain has no q and p" grep -q '<div class="bar q">q<i style="width:[0-9.]*%"></i><u>0\.[0-9]*</u></div><div class="bar p">' "$PAGE"
-page_is walk --temperature 0.9 --tree dynamic:depth=3 --draft-length 8
+page_is walk --accept walk --temperature 0.9 --tree dynamic:depth=3 --draft-length 8
 check_that "a tree has no draft that was not looked at" grep -q '<li class="passed">' "$PAGE"
-page_is rejection --temperature 0.9 --solo
+page_is rejection --accept rejection --temperature 0.9 --solo
 cp "$PAGE" "$WORK/solo.html"
+
+# By the heuristic each proposal is as long as the verdict about the one before says; what a drafter missed has none, and at the end fewer are wanted.
+page_is greedy --temperature 0 --max-tokens 80 --run-ahead off --stop-drafting heuristic
+sed -n 's/^<h2>round [0-9]*, greedy: \([0-9]*\) of \([0-9]*\) drafts accepted.*/\1 \2/p; s/^<h2>round [0-9]*, greedy: no draft.*/0 0/p' "$PAGE" >"$WORK/lengths"
+wrong=$(awk 'BEGIN { length_ = 5; left = 80 }
+    $2 != 0 && $2 != (length_ < left - 1 ? length_ : left - 1) { print "round " NR ": " $2 " drafts, expected " length_ }
+    { left -= $1 + 1 }
+    $2 != 0 { length_ += $1 == $2 ? 2 : -1; if (length_ < 1) length_ = 1; if (length_ > 12) length_ = 12; seen[$2] = 1 }
+    END { for (n in seen) several++; if (several < 3) print several " lengths" }' "$WORK/lengths")
+check_that "heuristic: $wrong" [ -z "$wrong" ]
 
 refused=$("$BIN/tandem-verifier" --dry-run --prompt a --explain-page "$WORK/none/page" 2>&1)
 check_that "a folder that is not there: $refused" [ "$refused" = "tandem: error: --explain-page $WORK/none/page: No such file or directory" ]
 refused=$("$BIN/tandem-verifier" --dry-run --prompt a --explain-page - 2>&1)
 check_that "stdout: $refused" [ "$refused" = "tandem: error: --explain-page is '-', expected the name of a file" ]
+refused=$("$BIN/tandem-verifier" --dry-run --prompt a --explain-page '' 2>&1)
+check_that "nowhere: $refused" [ "$refused" = "tandem: error: --explain-page is '', expected the name of a file" ]
 refused=$("$BIN/tandem-verifier" --dry-run --prompt a --stats "$PAGE" --explain-page "$PAGE" 2>&1)
 check_that "two in one: $refused" [ "$refused" = "tandem: error: --explain-page $PAGE is the file of --stats, expected another file" ]
 
@@ -64,7 +76,7 @@ shown() {
     shown=$(grep -A 1 '^<section>' "$WORK/dom" | sed -n 's/^<h2>round \([0-9]*\),.*/\1/p')
 }
 
-page_is rejection --temperature 0.9 --draft-length 2
+page_is rejection --accept rejection --temperature 0.9 --draft-length 2
 rounds=$(grep -c '^<h2>round ' "$PAGE")
 check_that "too few rounds to step through: $rounds" [ "$rounds" -ge 4 ]
 shown 1 ""

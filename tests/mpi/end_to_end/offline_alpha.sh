@@ -107,6 +107,7 @@ refused 64 "--json needs a value" --json
 refused 64 "--dry-run is not for tandem alpha" --dry-run
 refused 64 "--accept is block, which accepts another share of drafts than" --accept block --temperature 1
 refused 64 "--output is not for tandem alpha" --output "$WORK/none.jsonl"
+refused 64 "--explain-page is not for tandem alpha" --prompt a --explain-page "$WORK/none.html"
 refused 64 "--prompts is -, expected a file" --prompts -
 refused 64 "unknown option '--tokns'; did you mean" --tokns 5
 cp -r "$DEMO/draft" "$WORK/words" && sed -i 's/"!": 4,/"!": 6,/; s/"#": 6,/"#": 4,/' "$WORK/words/tokenizer.json"

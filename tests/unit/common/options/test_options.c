@@ -385,6 +385,8 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--tree dynamic --stop-drafting entropy", "expected no --stop-drafting entropy"},
             {"--tree dynamic --stop-drafting heuristic", "expected no --stop-drafting heuristic"},
             {"--stop-drafting heuristic --draft-length 3", "--stop-drafting heuristic chooses the draft length, expected no --draft-length 3"},
+            {"--stop-drafting heuristic --check brief", "chooses the draft length, and a check has lengths of its own"},
+            {"--stop-drafting heuristic --sweep f", "chooses the draft length, and a bench has lengths of its own"},
             {"--target m --draft lookup --stop-drafting entropy", "--stop-drafting entropy is about a draft model's distribution"},
             {"--tree dynamic --synthetic-acceptance 0.5", "expected no --synthetic-acceptance"},
             {"--check brief --break residual-p --tree dynamic", "--break residual-p is a fault of chains, expected no --tree dynamic"},
