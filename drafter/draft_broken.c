@@ -56,3 +56,11 @@ int32_t draft_broken_noise(const struct sparse_q *q, const struct rng_key *key)
     }
     return winner;
 }
+
+int32_t draft_broken_best(const struct sparse_q *q, int rank)
+{
+    for (int i = 0; i < q->count; i++)
+        if (rank_of(q, i) == rank)
+            return q->id[i];
+    return -1;
+}

@@ -7,6 +7,7 @@
 #include "common/base/try.h"
 #include "common/sample/choice.h"
 #include "common/sample/siblings.h"
+#include "drafter/draft_broken.h"
 
 int draft_model_grows(const struct model_draft *state, const struct mirror *mirror)
 {
@@ -56,7 +57,9 @@ static void draw_children(const struct model_draft *state, const struct draft_jo
     const struct siblings_q drawn_from = {.count = q->count, .id = q->id, .weight = q->weight};
 
     for (int number = 0; (child = draft_tree_child(tree, at, number)) >= 0; number++) {
-        tokens[number] = siblings_draw(&drawn_from, rule_of(sampling)->siblings, tokens, number, coin, &query->key);
+        tokens[number] = state->breakage == BREAKAGE_SIBLING_TOP_K
+                             ? draft_broken_best(q, number)
+                             : siblings_draw(&drawn_from, rule_of(sampling)->siblings, tokens, number, coin, &query->key);
         tree->node[child].token = tokens[number];
         if (tokens[number] < 0)
             return;

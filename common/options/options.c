@@ -254,6 +254,27 @@ static enum status read_tree(struct options *options)
     return STATUS_OK;
 }
 
+static enum status check_breakage(const struct options *options)
+{
+    const struct breakage_entry *fault = &breakage_table[options->checks.breakage];
+    const char *rule = rule_name(options->request.sampling.accept);
+    int is_tree = options->rounds.shape.kind != TREE_CHAIN && !options->rounds.solo;
+
+    if (options->checks.breakage == BREAKAGE_NONE)
+        return STATUS_OK;
+    if (options->checks.size == CHECK_OFF)
+        log_error("--break %s is for `tandem check` alone: no result that is kept may come from broken code", fault->name);
+    else if (is_tree && fault->of == BREAKAGE_OF_CHAINS)
+        log_error("--break %s is a fault of chains, expected no --tree %s; --list-breaks says which are of trees", fault->name, options->rounds.tree);
+    else if (!is_tree && fault->of == BREAKAGE_OF_TREES)
+        log_error("--break %s is a fault in how the path of a tree is kept, expected --tree dynamic or top-k", fault->name);
+    else if (fault->of == BREAKAGE_OF_SIBLINGS && (!is_tree || strstr(fault->rules, rule) == NULL))
+        log_error("--break %s is a fault in how siblings are drawn or tested, expected --tree top-k and --accept %s", fault->name, fault->rules);
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
 /* A tree needs a drafter that makes one and a rule that decides about it. */
 static enum status check_tree(const struct options *options)
 {
@@ -261,10 +282,7 @@ static enum status check_tree(const struct options *options)
     const struct rule *rule = rule_of(&options->request.sampling);
     const char *tree = options->rounds.tree;
 
-    if (options->rounds.shape.kind == TREE_CHAIN && options->checks.breakage == BREAKAGE_STALE_PATH)
-        log_error("--break %s is a fault in how the path of a tree is kept, expected --tree dynamic or top-k",
-                  breakage_table[BREAKAGE_STALE_PATH].name);
-    else if (options->rounds.shape.kind == TREE_CHAIN || options->rounds.solo)
+    if (options->rounds.shape.kind == TREE_CHAIN || options->rounds.solo)
         return STATUS_OK;
     else if (!kind->trees)
         log_error("--tree %s: --draft %s proposes chains; --list-drafters says which propose trees", tree, kind->name);
@@ -279,9 +297,6 @@ static enum status check_tree(const struct options *options)
         log_error("--tree %s is of drafts that are drawn, and by %s none is%s; expected --tree top-k or dynamic", tree,
                   options->request.sampling.temperature == 0 ? "any rule" : rule->name,
                   options->request.sampling.temperature == 0 ? " at temperature 0" : "");
-    else if (options->checks.breakage != BREAKAGE_NONE && options->checks.breakage != BREAKAGE_STALE_PATH)
-        log_error("--break %s is a fault of chains, expected no --tree %s, of whose faults there is stale-path",
-                  breakage_table[options->checks.breakage].name, tree);
     else if (options->rounds.stopping.kind != STOPPING_NEVER)
         log_error("--tree %s has as many tokens as are asked for, expected no --stop-drafting %s", tree, options->rounds.stop_drafting);
     else if (options->rounds.synthetic_acceptance >= 0)
@@ -345,11 +360,7 @@ static enum status check_together(const struct options *options)
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;
     }
-    if (options->checks.breakage != BREAKAGE_NONE && options->checks.size == CHECK_OFF) {
-        log_error("--break %s is for `tandem check` alone: no result that is kept may come from broken code",
-                  breakage_table[options->checks.breakage].name);
-        return STATUS_USAGE;
-    }
+    TRY(check_breakage(options));
     if (options->checks.size != CHECK_OFF && options->rounds.synthetic_acceptance >= 0) {
         log_error("--synthetic-acceptance %g is not lossless by intent, and of no law: expected no check of it",
                   options->rounds.synthetic_acceptance);

@@ -110,7 +110,9 @@ static void print_breaks(FILE *to)
     for (int kind = BREAKAGE_NONE + 1; kind < BREAKAGE_COUNT; kind++) {
         const struct breakage_entry *entry = &breakage_table[kind];
 
-        snprintf(like, sizeof like, "like %s; the check `%s` must see it", entry->resembles, entry->seen_by);
+        snprintf(like, sizeof like, "like %s; the check `%s` must see it%s%s%s", entry->resembles, entry->seen_by,
+                 entry->of == BREAKAGE_OF_CHAINS ? "" : "; it needs --tree top-k", entry->rules == NULL ? "" : " and --accept ",
+                 entry->rules == NULL ? "" : entry->rules);
         print_entry(to, entry->name, entry->what, like);
     }
 }

@@ -24,4 +24,15 @@ const struct accept_rule *accept_rule(const struct sampling *sampling);
 accept_by accept_rejection, accept_block, accept_classic, accept_match, accept_lenience, accept_threshold, accept_typical, accept_siblings,
     accept_k_sequential, accept_traversal;
 
+/* Tests the siblings that follow one token, from the first on. Returns the one that is accepted, else -1, and what is left of p. */
+typedef int accept_test_siblings(const void *how, const struct target_row *target, const struct proposal *proposal, int first,
+                                 const struct rng_key *key, struct residual *residual);
+
+/* Decides about a tree from its root: which sibling stands, then which of those that follow it, until none does.  how: passed on to the test
+ * key: of the first position, as accept_decide has it */
+struct verdict accept_descend(accept_test_siblings *test, const void *how, const struct target_row *targets, const struct proposal *proposal,
+                              int drafted, const struct rng_key *key);
+/* The sibling after this one, -1: it is the last. */
+int accept_next_sibling(const struct proposal *proposal, int node);
+
 #endif

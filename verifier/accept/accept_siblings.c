@@ -16,24 +16,21 @@
 
 enum { RHO_HALVINGS = 12 };
 
-static int next_of(const struct proposal *proposal, int node)
+int accept_next_sibling(const struct proposal *proposal, int node)
 {
     return proposal_child(proposal, proposal_parent(proposal, node), node + 1);
 }
 
-/* Tests the siblings that follow one token, from the first on. Returns the one that is accepted, else -1, and what is left of p. */
-typedef int tests(enum rule_siblings how, const struct target_row *target, const struct proposal *proposal, int first, const struct rng_key *key,
-                  struct residual *residual);
-
-static int against_what_is_left(enum rule_siblings how, const struct target_row *target, const struct proposal *proposal, int first,
+static int against_what_is_left(const void *sampling, const struct target_row *target, const struct proposal *proposal, int first,
                                 const struct rng_key *key, struct residual *residual)
 {
+    enum rule_siblings how = rule_of(sampling)->siblings;
     const struct support *q = &proposal->q[first];
     int32_t drawn = proposal->token[first];
     double norm = 1, left = 1, rejected = 0;
     uint32_t number = 0;
 
-    for (int node = first; node >= 0 && left > 0; node = next_of(proposal, node)) {
+    for (int node = first; node >= 0 && left > 0; node = accept_next_sibling(proposal, node)) {
         int32_t token = proposal->token[node];
         double of_q = accept_q(q, drawn, token);
 
@@ -68,7 +65,7 @@ static double least_rho(const struct target_row *target, const struct support *q
     return rho;
 }
 
-static int against_all_of_p(enum rule_siblings how, const struct target_row *target, const struct proposal *proposal, int first,
+static int against_all_of_p(const void *sampling, const struct target_row *target, const struct proposal *proposal, int first,
                             const struct rng_key *key, struct residual *residual)
 {
     const struct support *q = &proposal->q[first];
@@ -77,11 +74,11 @@ static int against_all_of_p(enum rule_siblings how, const struct target_row *tar
     uint32_t number = 0;
     int k = 0;
 
-    (void)how;
-    for (int node = first; node >= 0; node = next_of(proposal, node))
+    (void)sampling;
+    for (int node = first; node >= 0; node = accept_next_sibling(proposal, node))
         k++;
     rho = least_rho(target, q, drawn, k, &beta);
-    for (int node = first; node >= 0; node = next_of(proposal, node)) {
+    for (int node = first; node >= 0; node = accept_next_sibling(proposal, node)) {
         int32_t token = proposal->token[node];
         double of_q = accept_q(q, drawn, token);
 
@@ -92,8 +89,8 @@ static int against_all_of_p(enum rule_siblings how, const struct target_row *tar
     return -1;
 }
 
-static struct verdict descend(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                              const struct rng_key *key, tests *test)
+struct verdict accept_descend(accept_test_siblings *test, const void *how, const struct target_row *targets, const struct proposal *proposal,
+                              int drafted, const struct rng_key *key)
 {
     struct verdict verdict = {.refused = -1, .draw = DRAW_PLAIN, .residual = {.of_p = 1, .of_q = 1}};
     int at = -1, first = drafted > 0 ? proposal_child(proposal, -1, 0) : -1;
@@ -102,7 +99,7 @@ static struct verdict descend(const struct sampling *sampling, const struct targ
         const struct rng_key here = accept_key(key, verdict.accepted);
 
         verdict.refused = (int8_t)first;
-        at = test(rule_of(sampling)->siblings, &targets[at + 1], proposal, first, &here, &verdict.residual);
+        at = test(how, &targets[at + 1], proposal, first, &here, &verdict.residual);
         if (at < 0) {
             verdict.draw = DRAW_RESIDUAL;
             return verdict;
@@ -117,11 +114,11 @@ static struct verdict descend(const struct sampling *sampling, const struct targ
 struct verdict accept_siblings(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                                const struct rng_key *key)
 {
-    return descend(sampling, targets, proposal, drafted, key, against_what_is_left);
+    return accept_descend(against_what_is_left, sampling, targets, proposal, drafted, key);
 }
 
 struct verdict accept_k_sequential(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                                    const struct rng_key *key)
 {
-    return descend(sampling, targets, proposal, drafted, key, against_all_of_p);
+    return accept_descend(against_all_of_p, sampling, targets, proposal, drafted, key);
 }

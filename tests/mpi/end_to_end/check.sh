@@ -99,6 +99,12 @@ if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     breaks branch-noise draws --law-contexts 2
     breaks q-row law --law-samples 4000
     breaks shared-coin law --law-samples 1000
+    # Siblings: as many as there may be behind one text; a colder q leaves less behind the first one.
+    siblings=(--accept without-replacement --tree top-k:depth=1 --temperature 1 --law-contexts 2 --law-samples 1600)
+    breaks sibling-q law "${siblings[@]}" --draft-temperature 0.3
+    breaks sibling-p law "${siblings[@]}" --draft-temperature 0.3
+    breaks sibling-order law "${siblings[@]}"
+    breaks sibling-top-k draws "${siblings[@]}"
 fi
 
 # A difference is shown: where, both tokens, how near the target's two best were, both texts.

@@ -1,6 +1,7 @@
 /* Faults put in on purpose: each does what its line says, and nothing else is touched. */
 #include "common/base/breakage.h"
 #include "common/options/options.h"
+#include "common/sample/siblings.h"
 #include "drafter/draft_broken.h"
 #include "verifier/accept/accept_broken.h"
 
@@ -160,6 +161,73 @@ static void test_breakage__greedy_feels_what_is_not_about_coins(void **state)
     assert_true(verdict.accepted == 2 && verdict.draw == DRAW_NONE);
 }
 
+/* A law of six tokens and three siblings drawn from a q that is nearly one token. */
+static const uint32_t q_weight[] = {40000, 12000, 8000, 3000, 1536, 1000};
+static const double target_p[] = {0.15, 0.1, 0.25, 0.3, 0.05, 0.15};
+static const int32_t ids[] = {0, 1, 2, 3, 4, 5};
+enum { VOCAB = 6, SIBLINGS = 3, TRIALS = 60000 };
+
+/* Total variation between p and the law of the next token as it is decided about siblings that are drawn anew for each request. */
+static double off_by(enum breakage breakage, int accept)
+{
+    struct sampling sampling = warm();
+    struct scored_token best[VOCAB];
+    const struct siblings_q q = {.count = VOCAB, .id = ids, .weight = q_weight};
+    int hits[VOCAB] = {0};
+    double sum = 0;
+
+    sampling.accept = accept;
+    for (int i = 0; i < VOCAB; i++)
+        best[i] = (struct scored_token){.score = (float)log(target_p[i]), .token = i};
+    for (uint32_t r = 0; r < TRIALS; r++) {
+        const struct target_row row = {.kind = TARGET_LIST, .count = VOCAB, .best = best, .p = target_p}, rows[SIBLINGS + 1] = {row, row, row, row};
+        const struct rng_key key = {.seed = 3, .request = r, .position = 10};
+        struct proposal proposal = {.count = SIBLINGS, .is_tree = 1};
+        struct verdict verdict;
+
+        for (int i = 0; i < SIBLINGS; i++) {
+            proposal.parent[i] = -1;
+            proposal.token[i] = siblings_draw(&q, rule_of(&sampling)->siblings, proposal.token, i, 0, &key);
+        }
+        proposal.q[0] = (struct support){.count = VOCAB, .id = ids, .weight = q_weight};
+        verdict = accept_broken_decide(breakage, &sampling, rows, &proposal, SIBLINGS, &key);
+        hits[verdict.accepted > 0 ? proposal.token[verdict.node[0]]
+                                  : accept_draw_list(&row, &proposal.q[0], proposal.token[0],
+                                                     verdict.draw == DRAW_RESIDUAL ? &verdict.residual : NULL, &key, RNG_RESIDUAL)]++;
+    }
+    for (int i = 0; i < VOCAB; i++)
+        sum += fabs(hits[i] / (double)TRIALS - target_p[i]);
+    return sum / 2;
+}
+
+static void test_breakage__of_siblings_each_fault_is_off_and_what_it_is_put_into_is_not(void **state)
+{
+    static const enum breakage faults[] = {BREAKAGE_SIBLING_Q, BREAKAGE_SIBLING_P, BREAKAGE_SIBLING_ORDER};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        const char *rules = breakage_table[faults[i]].rules;
+
+        assert_true(off_by(faults[i], ACCEPT_WITHOUT_REPLACEMENT) > 0.02);
+        assert_true(strstr(rules, rule_name(ACCEPT_MULTISTEP)) == NULL || off_by(faults[i], ACCEPT_MULTISTEP) > 0.02);
+    }
+    /* The drafter's is none of the lead, and of multistep's siblings each comes from all of q: the fault in what is left of it is none. */
+    assert_true(off_by(BREAKAGE_SIBLING_TOP_K, ACCEPT_WITHOUT_REPLACEMENT) < 0.006);
+    assert_true(off_by(BREAKAGE_SIBLING_Q, ACCEPT_MULTISTEP) < 0.006);
+    assert_true(off_by(BREAKAGE_NONE, ACCEPT_MULTISTEP) < 0.006);
+}
+
+static void test_breakage__the_drafters_best_go_by_weight(void **state)
+{
+    struct sparse_q q = {.count = 3, .id = {2, 5, 9}, .weight = {5000, 60000, 536}};
+
+    (void)state;
+    assert_int_equal(draft_broken_best(&q, 0), 5);
+    assert_int_equal(draft_broken_best(&q, 1), 2);
+    assert_int_equal(draft_broken_best(&q, 2), 9);
+    assert_int_equal(draft_broken_best(&q, 3), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +236,8 @@ int main(void)
         cmocka_unit_test(test_breakage__the_drafters_kinds_draw_from_another_law),
         cmocka_unit_test(test_breakage__the_leads_kinds_decide_otherwise),
         cmocka_unit_test(test_breakage__greedy_feels_what_is_not_about_coins),
+        cmocka_unit_test(test_breakage__of_siblings_each_fault_is_off_and_what_it_is_put_into_is_not),
+        cmocka_unit_test(test_breakage__the_drafters_best_go_by_weight),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
