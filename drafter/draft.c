@@ -90,6 +90,11 @@ void draft_shape(struct draft *draft, const struct tree_shape *shape)
         draft->kind->shape(draft->state, shape);
 }
 
+enum status draft_cascade(struct draft *draft, int slots, int context)
+{
+    return draft->kind->cascade != NULL ? draft->kind->cascade(draft->state, slots, context) : STATUS_OK;
+}
+
 void draft_break(struct draft *draft, enum breakage breakage)
 {
     if (draft->kind->draw_wrong != NULL)

@@ -33,7 +33,7 @@ struct draft_parts {
     int slots;
     int support; /* most tokens in the support of a q */
     int context; /* most tokens of a sequence */
-    int runs_ahead; /* room for branches is made, and for trees */
+    int runs_ahead; /* room for branches is made, and for trees and a cascade */
 };
 
 /* One token of one text: the next one of a mirror's draft, or of one of its branches, or none. */
@@ -42,6 +42,7 @@ struct draft_job {
     struct mirror *mirror;
     int branch;                  /* of the mirror; JOB_DRAFT: the draft itself; JOB_LOOK: feeds its last token, so that guesses behind it are known */
     struct draft_output *output; /* what it is drafted into; of JOB_LOOK, what the draft is in */
+    int depth;                   /* of JOB_DRAFT and JOB_LOOK: tokens of the draft in front of the next one */
     int node;                    /* of JOB_TREE: a token of the mirror's tree, which is fed; -1: its root, the newest committed token */
 };
 
@@ -64,6 +65,8 @@ struct draft_kind {
     void (*copy)(void *state, struct cache_place from, struct cache_place to, int count);
     /* What it proposes where the rule decides about trees, from then on; at first chains. NULL: the kind knows chains alone. */
     void (*shape)(void *state, const struct tree_shape *shape);
+    /* Has its own drafts drafted by copies, which saves steps and changes nothing else. NULL: the kind has no steps to save. */
+    enum status (*cascade)(void *state, int slots, int context);
     /* When it is to stop before a proposal is full. NULL: the kind has no distribution to tell by. */
     void (*stop)(void *state, const struct stopping *stopping);
     /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
@@ -102,6 +105,10 @@ void draft_stop(struct draft *draft, const struct stopping *stopping);
 /* What it proposes where the rule decides about trees; at first chains. A tree needs the room that running ahead does. No effect on a kind that knows
  * chains alone. */
 void draft_shape(struct draft *draft, const struct tree_shape *shape);
+/* From then on copies of what followed the last tokens before draft for the draft model, which reads several in one step: the same proposals in fewer
+ * steps. It must have room for branches (draft_parts.runs_ahead). To be called once, after it is opened; no effect on a kind without a model.
+ * STATUS_INTERNAL, after a line, without memory. */
+enum status draft_cascade(struct draft *draft, int slots, int context);
 /* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */
 void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);

@@ -103,7 +103,7 @@ static struct history text_of(const struct draft_job *job)
                                 .ancestors = job->node < 0 ? 0 : mirror->tree.path[job->node],
                                 .prompt_count = mirror->prompt_count};
     if (job->branch < 0)
-        return (struct history){.tokens = mirror->tokens, .base = mirror->length + mirror->drafted, .prompt_count = mirror->prompt_count};
+        return (struct history){.tokens = mirror->tokens, .base = mirror->length + job->depth, .prompt_count = mirror->prompt_count};
     return (struct history){.tokens = mirror->tokens,
                             .base = mirror->length,
                             .ancestors = low_bits(branch->after) | low_bits(branch->count + 1) << (branch->place - mirror->length),
@@ -136,7 +136,7 @@ static void add_job(struct model_draft *state, const struct draft_job *job)
     struct mirror *mirror = job->mirror;
 
     if (!is_apart(job)) {
-        draft_model_add_chain(state, mirror, mirror->length + mirror->drafted, state->max_rows);
+        draft_model_add_chain(state, mirror, mirror->length + job->depth, state->max_rows);
     } else if (job->branch == JOB_TREE) {
         add_apart(state, job, mirror->length + job->node, mirror->length - 1 + mirror->tree.depth[job->node]);
     } else {
@@ -160,7 +160,7 @@ static int base_of(const struct draft_job *job, int *depth)
         *depth = job->node < 0 ? 0 : mirror->tree.depth[job->node];
         return mirror->length;
     }
-    *depth = job->branch < 0 ? mirror->drafted : mirror->ahead.branch[job->branch].count;
+    *depth = job->branch < 0 ? job->depth : mirror->ahead.branch[job->branch].count;
     return mirror->length + (job->branch < 0 ? 0 : mirror->ahead.branch[job->branch].after + 1);
 }
 
@@ -288,7 +288,7 @@ static enum status look_up(struct model_draft *state, const struct draft_job *jo
         int known = history_last(&text, last, CORPUS_ROWS_LONGEST);
 
         if (!is_apart(&jobs[a]))
-            jobs[a].mirror->cached = jobs[a].mirror->length + jobs[a].mirror->drafted;
+            jobs[a].mirror->cached = jobs[a].mirror->length + jobs[a].depth;
         there[a] = (char)corpus_rows_row(state->found, last, known, state->vocab, state->logits + (size_t)a * (size_t)state->vocab);
     }
     return STATUS_OK;
@@ -328,7 +328,7 @@ enum status draft_model_step(struct model_draft *state, const struct draft_job *
     return STATUS_OK;
 }
 
-static void take_token(struct model_draft *state, const struct draft_job *job, const struct row_query *query)
+void draft_model_take_token(struct model_draft *state, const struct draft_job *job, const struct row_query *query)
 {
     if (state->outputs > 1)
         list(state, job, query);
@@ -338,7 +338,7 @@ static void take_token(struct model_draft *state, const struct draft_job *job, c
 
 static enum status model_step(void *opaque, const struct draft_job *jobs, int count)
 {
-    return draft_model_step(opaque, jobs, count, take_token);
+    return draft_model_step(opaque, jobs, count, draft_model_take_token);
 }
 
 /* Where the device drafted, of a row q alone is known, and of a point mass nothing. */
@@ -372,7 +372,7 @@ static enum status propose_here(struct model_draft *state, struct mirror *const 
         asking = 0;
         for (int i = 0; i < count; i++)
             if (mirrors[i]->drafted < mirrors[i]->wanted && !mirrors[i]->is_stopped)
-                jobs[asking++] = (struct draft_job){.mirror = mirrors[i], .branch = JOB_DRAFT, .output = outputs[i]};
+                jobs[asking++] = (struct draft_job){.mirror = mirrors[i], .branch = JOB_DRAFT, .output = outputs[i], .depth = mirrors[i]->drafted};
         if (asking > 0)
             TRY(model_step(state, jobs, asking));
     } while (asking > 0);
@@ -387,6 +387,8 @@ static enum status propose_chains(struct model_draft *state, struct mirror *cons
         outputs[i]->count = mirrors[i]->drafted;
         drafted += mirrors[i]->drafted;
     }
+    if (state->cascade != NULL)
+        return draft_model_propose_cascade(state, mirrors, count, outputs);
     if (drafted == 0 && draft_model_is_left_to_device(state, mirrors, count))
         return draft_model_propose_on_device(state, mirrors, count, outputs);
     return propose_here(state, mirrors, count, outputs);
@@ -419,6 +421,7 @@ static void model_draft_close(void *opaque)
 {
     struct model_draft *state = opaque;
 
+    draft_model_cascade_close(state);
     arena_close(&state->arena);
     forward_close(&state->forward);
     kv_cache_close(&state->cache);
@@ -445,6 +448,14 @@ static void model_shape(void *opaque, const struct tree_shape *shape)
         state->shape = *shape;
 }
 
+/* A file's rows are there at once: nothing is saved. */
+static enum status model_cascade(void *opaque, int slots, int context)
+{
+    struct model_draft *state = opaque;
+
+    return state->model != NULL ? draft_model_cascade_open(state, slots, context) : STATUS_OK;
+}
+
 static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)
 {
     if (terms->found != NULL)
@@ -460,6 +471,7 @@ const struct draft_kind draft_model_kind = {.name = "model",
                                             .read = model_read,
                                             .copy = model_copy,
                                             .shape = model_shape,
+                                            .cascade = model_cascade,
                                             .stop = model_stop,
                                             .draw_wrong = model_break,
                                             .close = model_draft_close};

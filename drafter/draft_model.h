@@ -1,6 +1,6 @@
 /* The state of a draft whose tokens come from rows of logits, a draft model's or those of a file made of texts, and what its files share.
- * draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft; draft_model_tree.c drafts trees. They alone include
- * this. */
+ * draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft; draft_model_tree.c drafts trees; draft_model_cascade.c
+ * drafts in fewer steps what another kind has guessed. They alone include this. */
 #ifndef TANDEM_DRAFTER_DRAFT_MODEL_H
 #define TANDEM_DRAFTER_DRAFT_MODEL_H
 
@@ -16,6 +16,19 @@ enum { LISTED = 64 }; /* of a row's largest logits, from which guesses are ranke
 struct listed {
     int count;
     struct scored_token best[LISTED + 1];
+};
+
+struct copied;
+
+/* What is copied for each slot, and what came of it. */
+struct model_cascade {
+    struct arena arena;
+    struct copied *slot;    /* [slots] */
+    int64_t steps, drafted; /* steps of one sequence, and tokens that were drafted in them */
+    int64_t copies, right;  /* copies that were read, and those of them that the model drew */
+    int64_t proposals;
+    double ns[2]; /* of a token, in steps without copies and with them; 0: not known yet */
+    int always;   /* copies are tried whether or not they save time */
 };
 
 struct model_draft {
@@ -45,6 +58,7 @@ struct model_draft {
     struct tree_shape shape;
     struct stopping stopping;
     enum breakage breakage;
+    struct model_cascade *cascade; /* NULL: each draft takes a step */
 };
 
 /* Of an output of the mirror's slot: [MESSAGE_MAX_DRAFT], and [MESSAGE_MAX_DRAFT + 1]. */
@@ -70,6 +84,15 @@ void draft_model_list(const struct model_draft *state, const struct draft_job *j
 int draft_model_grows(const struct model_draft *state, const struct mirror *mirror);
 /* As propose of struct draft_kind, for mirrors that lack few committed tokens and for which a tree is to be drafted. */
 enum status draft_model_propose_trees(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
+
+/* The usual taking: draws the job's next token from the answer, or ends the draft there. */
+draft_model_taking draft_model_take_token;
+
+/* Room for a cascade over so many slots of so many tokens; STATUS_INTERNAL, after a line, without memory. */
+enum status draft_model_cascade_open(struct model_draft *state, int slots, int context);
+void draft_model_cascade_close(struct model_draft *state);
+/* As propose of struct draft_kind, for chains of mirrors that lack few committed tokens. */
+enum status draft_model_propose_cascade(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
 
 /* Can the device draft all of this by itself? */
 int draft_model_is_left_to_device(const struct model_draft *state, struct mirror *const *mirrors, int count);

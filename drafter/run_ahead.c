@@ -159,7 +159,8 @@ static int add_jobs(struct run_ahead *ahead, struct mirror *mirror, int count)
     if (is_to_look(mirror) && mirror->is_stopped && mirror->cached == mirror->length + mirror->drafted)
         plan_bonuses(ahead, mirror); /* what it stopped at is behind its last token */
     if (is_to_look(mirror) && count < ahead->most_jobs)
-        ahead->job[count++] = (struct draft_job){.mirror = mirror, .branch = JOB_LOOK, .output = run_ahead_output(ahead, mirror)};
+        ahead->job[count++] =
+            (struct draft_job){.mirror = mirror, .branch = JOB_LOOK, .output = run_ahead_output(ahead, mirror), .depth = mirror->drafted};
     for (int b = 0; b < mirror->ahead.branches && count < ahead->most_jobs; b++) {
         struct branch *branch = &mirror->ahead.branch[b];
         struct draft_output *output = output_of(ahead, mirror, branch->output);

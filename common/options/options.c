@@ -306,6 +306,22 @@ static enum status check_tree(const struct options *options)
     return STATUS_USAGE;
 }
 
+/* A cascade saves steps of a draft model. */
+static enum status check_cascade(const struct options *options)
+{
+    const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
+
+    if (options->rounds.cascade == CASCADE_NONE || !options_drafts(options))
+        return STATUS_OK;
+    if (!options_draft_runs_model(&options->model.draft_way))
+        log_error("--cascade lookup saves steps of a draft model, and --draft %s has none; expected a draft model, or --draft self:...", kind->name);
+    else if (options->rounds.shape.kind != TREE_CHAIN)
+        log_error("--cascade lookup drafts chains, expected no --tree %s", options->rounds.tree);
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
 static enum status check_heuristic(const struct options *options)
 {
     if (options->rounds.stopping.kind != STOPPING_HEURISTIC)
@@ -356,6 +372,7 @@ static enum status check_together(const struct options *options)
     }
     TRY(check_tree(options));
     TRY(check_heuristic(options));
+    TRY(check_cascade(options));
     if (options->results.resume && (options->results.path == NULL || strcmp(options->results.path, "-") == 0)) {
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;

@@ -37,6 +37,7 @@ enum quantise { QUANTISE_NONE, QUANTISE_Q8_0, QUANTISE_Q4_0 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 enum launcher { LAUNCHER_MPIRUN, LAUNCHER_SRUN };
 enum slurm_layout { SLURM_LAYOUT_GROUP, SLURM_LAYOUT_HETJOB };
+enum cascade_kind { CASCADE_NONE, CASCADE_LOOKUP };
 enum run_ahead_when { RUN_AHEAD_AUTO, RUN_AHEAD_ON, RUN_AHEAD_OFF };
 enum check_size { CHECK_OFF, CHECK_BRIEF, CHECK_QUICK, CHECK_LONG };
 
@@ -128,6 +129,7 @@ struct options {
         const char *stop_drafting; /* the same */
         struct stopping stopping;
         int run_ahead;        /* enum run_ahead_when */
+        int cascade;          /* enum cascade_kind: what drafts for the draft model */
         int branches;         /* texts that are drafted for at once, of each draft; 0: as many as time allows */
         int max_sequences;
         int prefill_chunk; /* rows of prompts in a step; 0: chosen */

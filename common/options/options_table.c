@@ -205,6 +205,9 @@ const struct option_entry option_table[] = {
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "while the target verifies a draft, the drafter drafts for the texts that are most likely to come of it: where one of them comes, the next "
      "round waits for no draft. Default auto: where each rank has cores of its own. The text is the same"},
+    {"cascade", "KIND", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.cascade), 0, 0, "none|lookup", 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "what drafts for the draft model: `lookup`, copies of what followed its last tokens before, of which it reads several in one step, and goes on "
+     "from those that it would have drafted itself. Its drafts are the same, in fewer steps where texts repeat themselves. Default none"},
     {"branches", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.branches), 0, 12, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "texts that a drafter drafts for while it runs ahead, of each draft at most; default 0: as many as it has time for"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.max_sequences), 1, 256, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

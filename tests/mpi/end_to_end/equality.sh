@@ -89,6 +89,7 @@ long)
     plan && cell 8 8 $few && placement 2 1 --draft lookup --run-ahead on # which has nothing to propose in many rounds
     plan && cell 3 1 $few && placement 1 2 --draft lookup:min=2,max=3
     plan && cell 4 8 $few && placement 2 1 --draft self:layers=3
+    plan && cell 8 8 $few && placement 1 1 --cascade lookup
     plan && cell 4 8 $few && placement 2 1 --draft-vocabulary 600 # an embedded draft that knows less than a third of its ids
     ;;
 esac

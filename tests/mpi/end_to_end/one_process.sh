@@ -57,6 +57,10 @@ checks=$((checks + 1))
 [ $((3 * $(figure again_job rounds))) -lt $((2 * $(figure again_own rounds))) ] ||
     fail "lookup:job=1 has $(figure again_job rounds) rounds, lookup $(figure again_own rounds)"
 drafted layers --draft self:layers=3 --threads 2
+# Fewer steps of the draft model, and what they are is told; the same rounds.
+drafted cascade --cascade lookup --draft-length 8 --verbose
+checks=$((checks + 1))
+grep -qE 'cascade: [0-9]+ tokens drafted in [0-9]+ steps; [1-9][0-9]* of [0-9]+ copies' "$WORK/job_cascade.err" || fail "cascade: nothing is told of copies"
 more fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16
 drafted rounded --draft-quantise q4_0
