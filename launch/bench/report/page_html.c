@@ -142,6 +142,10 @@ static void write_head(const struct run *run, const struct measured_placement *a
              "of %.1f %% (the worst %.1f %%); the limit is %.1f %%.",
              100 * noise.spread, 100 * noise.spread_worst, noise.least, noise.most, 100 * noise.error, 100 * noise.error_worst, 100 * noise.limit);
     write_paragraph("p", line, to);
+    if (run->has_rounds)
+        fputs("<p><a href=\"rounds.html\">How the rounds of the first prompt were decided</a>, one after the other: p against q of each draft, and why it "
+              "stood or did not. The keys left and right turn them.</p>\n",
+              to);
 }
 
 static void write_placement(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to)

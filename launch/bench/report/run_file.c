@@ -244,10 +244,13 @@ static enum status read_prediction(const char *folder, struct run *run)
 
 enum status run_read(const char *folder, struct run *run)
 {
+    char rounds[PATH_MAX];
     json_t *from;
     size_t at;
 
     TRY(run_read_plan(folder, run));
+    snprintf(rounds, sizeof rounds, "%.4000s/rounds.html", folder);
+    run->has_rounds = access(rounds, R_OK) == 0;
     TRY(read_prediction(folder, run));
     json_array_foreach (json_object_get(run->json, "placements"), at, from)
         TRY(read_placement(folder, run, from));

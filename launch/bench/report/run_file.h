@@ -68,6 +68,7 @@ struct run {
     int cells;
     struct run_placement placement[RUN_MOST_PLACEMENTS];
     int placements;
+    int has_rounds; /* rounds.html lies there: the rounds of a prompt */
 };
 
 /* What was asked for alone: bench.json and its cells. */

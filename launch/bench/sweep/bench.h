@@ -54,7 +54,7 @@ void bench_print_usage(void);
 enum status bench_read_arguments(struct bench *bench, int argc, char **argv);
 
 /* The words that every job has: the launcher's, those of the command line, where the ranks are.  prompts: the file, where the command line names no
- * single prompt; lives as long as the words */
+ * single prompt; lives as long as the words; NULL: none is added */
 enum status bench_begin_words(const struct bench *bench, int placement, const char *prompts, struct child_words *words);
 /* The job that measures a plan: raw/PLACEMENT below `folder` has its plan and takes what it writes. The words live in bench->text. */
 enum status bench_sweep_words(struct bench *bench, int placement, const char *folder, const struct plan *plan, struct child_words *words);
@@ -69,6 +69,10 @@ enum status bench_split_prompts(struct bench *bench);
 /* Times and decodes what predictions are made from, on other prompts than are measured, and writes them. A part that fails says why, and costs the
  * prediction alone; one that was ended by a signal leaves its exit code in *ended. */
 enum status bench_predict(struct bench *bench, int *ended);
+
+/* Writes rounds.html: how the rounds of the first prompt were decided, by the first cell with drafts. That it fails costs the page alone; where it was
+ * ended by a signal, *ended is its exit code. */
+enum status bench_show_rounds(struct bench *bench, int *ended);
 
 /* Makes the folder, which must be new or empty, and writes its whole path to bench->output. STATUS_USAGE, STATUS_IO. */
 enum status bench_open_output(struct bench *bench);

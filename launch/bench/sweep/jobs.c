@@ -4,6 +4,7 @@
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum status bench_begin_words(const struct bench *bench, int at, const char *prompts, struct child_words *words)
@@ -14,7 +15,10 @@ enum status bench_begin_words(const struct bench *bench, int at, const char *pro
     TRY(child_add(words, bench->tandem));
     TRY(child_add(words, "run"));
     for (int i = 1; i < bench->part_argc; i++)
-        TRY(child_add(words, bench->argv[i]));
+        if (strcmp(bench->argv[i], "--prompts") == 0)
+            i++; /* it stands below */
+        else if (strncmp(bench->argv[i], "--prompts=", 10) != 0)
+            TRY(child_add(words, bench->argv[i]));
     if (placement->hosts[0] != '\0') {
         TRY(child_add(words, "--hosts"));
         TRY(child_add(words, placement->hosts));
@@ -23,7 +27,7 @@ enum status bench_begin_words(const struct bench *bench, int at, const char *pro
         TRY(child_add(words, "--verifiers")); /* a core for each rank, where the usual number would share them */
         TRY(child_add(words, "1"));
     }
-    if (bench->run.input.prompt == NULL) {
+    if (bench->run.input.prompt == NULL && prompts != NULL) {
         TRY(child_add(words, "--prompts"));
         TRY(child_add(words, prompts));
     }

@@ -126,6 +126,8 @@ static enum status run_part(struct bench *bench, const char *quiet, int *code)
         TRY(bench_predict(bench, code));
     for (int i = 0; i < bench->placements && *code == 0; i++)
         TRY(run_placement(bench, i, code));
+    if (*code == 0)
+        TRY(bench_show_rounds(bench, code));
     if (*code != 0 && !has_measured(bench))
         bench_forget(bench);
     else if (*code != 0)

@@ -54,6 +54,7 @@ for page in report.md report.html; do
 done
 expect "the report has no table of messages" 'grep -q "| propose " "$WORK/a/report.md"'
 expect "no figures in the page" '[ "$(grep -c "<svg" "$WORK/a/report.html")" -ge 6 ]'
+expect "the report does not lead to the rounds of a prompt" 'grep -q "href=.rounds.html." "$WORK/a/report.html" && [ "$(grep -c "^<h2>round [0-9]*, greedy: " "$WORK/a/rounds.html")" -ge 1 ]'
 expect "the page wants something from elsewhere" '! grep -qE "https?://|<script|url\(" "$WORK/a/report.html"'
 expect "messages in two columns" 'grep -qE "^# Size +Avg Latency\(us\)$" "$WORK/a/raw/same-node/latency.txt" && grep -qE "^[0-9]+ +[0-9.]+$" "$WORK/a/raw/same-node/latency.txt"'
 # Every round of every repetition is a row whose phases add up to it.
