@@ -90,9 +90,11 @@ void draft_shape(struct draft *draft, const struct tree_shape *shape)
         draft->kind->shape(draft->state, shape);
 }
 
-enum status draft_cascade(struct draft *draft, int slots, int context)
+enum status draft_copy(struct draft *draft, int cascade, int first, int slots, int context)
 {
-    return draft->kind->cascade != NULL ? draft->kind->cascade(draft->state, slots, context) : STATUS_OK;
+    if (draft->kind->copies == NULL || (!cascade && first == 0))
+        return STATUS_OK;
+    return draft->kind->copies(draft->state, cascade, first, slots, context);
 }
 
 void draft_break(struct draft *draft, enum breakage breakage)

@@ -65,8 +65,8 @@ struct draft_kind {
     void (*copy)(void *state, struct cache_place from, struct cache_place to, int count);
     /* What it proposes where the rule decides about trees, from then on; at first chains. NULL: the kind knows chains alone. */
     void (*shape)(void *state, const struct tree_shape *shape);
-    /* Has its own drafts drafted by copies, which saves steps and changes nothing else. NULL: the kind has no steps to save. */
-    enum status (*cascade)(void *state, int slots, int context);
+    /* As draft_copy. NULL: the kind has no steps to save. */
+    enum status (*copies)(void *state, int cascade, int first, int slots, int context);
     /* When it is to stop before a proposal is full. NULL: the kind has no distribution to tell by. */
     void (*stop)(void *state, const struct stopping *stopping);
     /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
@@ -105,10 +105,11 @@ void draft_stop(struct draft *draft, const struct stopping *stopping);
 /* What it proposes where the rule decides about trees; at first chains. A tree needs the room that running ahead does. No effect on a kind that knows
  * chains alone. */
 void draft_shape(struct draft *draft, const struct tree_shape *shape);
-/* From then on copies of what followed the last tokens before draft for the draft model, which reads several in one step: the same proposals in fewer
- * steps. It must have room for branches (draft_parts.runs_ahead). To be called once, after it is opened; no effect on a kind without a model.
- * STATUS_INTERNAL, after a line, without memory. */
-enum status draft_cascade(struct draft *draft, int slots, int context);
+/* From then on there are copies of what followed the last tokens before. It must have room for branches (draft_parts.runs_ahead). To be called once,
+ * after it is opened; no effect on a kind without a model. STATUS_INTERNAL, after a line, without memory.
+ * cascade: they draft for the draft model, which reads several in one step: the same proposals in fewer steps
+ * first: where the last so many tokens of a text or more have occurred before, they are the proposal; 0: nowhere */
+enum status draft_copy(struct draft *draft, int cascade, int first, int slots, int context);
 /* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */
 void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);

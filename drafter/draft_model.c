@@ -336,9 +336,45 @@ void draft_model_take_token(struct model_draft *state, const struct draft_job *j
         choose(state, job, query);
 }
 
+/* Copies that were proposed are not in the cache yet, but for the newest, whose row is asked about. */
+static enum status feed_copies(struct model_draft *state, const struct draft_job *job)
+{
+    struct mirror *mirror = job->mirror;
+    int newest = mirror->length + job->depth - 1;
+
+    while (mirror->cached < newest) {
+        state->rows.count = 0;
+        draft_model_add_chain(state, mirror, newest, model_prompt_rows(state->model));
+        TRY(forward_run(&state->forward, &state->rows, state->asked, 0, state->logits));
+    }
+    return STATUS_OK;
+}
+
+/* Where copies are to be proposed for a branch's text, nothing is drafted for it before: they take no time. */
+static enum status step_beside_copies(struct model_draft *state, const struct draft_job *jobs, int count)
+{
+    struct draft_job left[count];
+    int some = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct branch *branch = jobs[i].branch < 0 ? NULL : &jobs[i].mirror->ahead.branch[jobs[i].branch];
+
+        if (branch != NULL && branch->count == 0 && draft_model_is_to_copy(state, jobs[i].mirror, branch)) {
+            branch->wanted = 0;
+            continue;
+        }
+        if (jobs[i].branch == JOB_LOOK)
+            TRY(feed_copies(state, &jobs[i]));
+        left[some++] = jobs[i];
+    }
+    return some > 0 ? draft_model_step(state, left, some, draft_model_take_token) : STATUS_OK;
+}
+
 static enum status model_step(void *opaque, const struct draft_job *jobs, int count)
 {
-    return draft_model_step(opaque, jobs, count, draft_model_take_token);
+    struct model_draft *state = opaque;
+
+    return state->copies != NULL ? step_beside_copies(state, jobs, count) : draft_model_step(state, jobs, count, draft_model_take_token);
 }
 
 /* Where the device drafted, of a row q alone is known, and of a point mass nothing. */
@@ -387,7 +423,7 @@ static enum status propose_chains(struct model_draft *state, struct mirror *cons
         outputs[i]->count = mirrors[i]->drafted;
         drafted += mirrors[i]->drafted;
     }
-    if (state->cascade != NULL)
+    if (state->copies != NULL && state->copies->cascade)
         return draft_model_propose_cascade(state, mirrors, count, outputs);
     if (drafted == 0 && draft_model_is_left_to_device(state, mirrors, count))
         return draft_model_propose_on_device(state, mirrors, count, outputs);
@@ -397,9 +433,13 @@ static enum status propose_chains(struct model_draft *state, struct mirror *cons
 static enum status model_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
     struct model_draft *state = opaque;
+    char is_copied[count];
 
     for (int i = 0; i < count; i++)
-        while (mirrors[i]->length - mirrors[i]->cached > 2) /* one or two tokens, as usual after a commit, are fed in the first step */
+        is_copied[i] = !draft_model_grows(state, mirrors[i]) && draft_model_copy_first(state, mirrors[i], outputs[i]);
+    for (int i = 0; i < count; i++)
+        while (!is_copied[i] &&
+               mirrors[i]->length - mirrors[i]->cached > 2) /* one or two tokens, as usual after a commit, are fed in the first step */
             TRY(model_read(state, mirrors[i], mirrors[i]->length));
     for (int trees = 0; trees < 2; trees++) {
         struct draft_output *to[count];
@@ -407,7 +447,7 @@ static enum status model_propose(void *opaque, struct mirror *const *mirrors, in
         int which = 0;
 
         for (int i = 0; i < count; i++)
-            if (draft_model_grows(state, mirrors[i]) == trees) {
+            if (!is_copied[i] && draft_model_grows(state, mirrors[i]) == trees) {
                 some[which] = mirrors[i];
                 to[which++] = outputs[i];
             }
@@ -421,7 +461,7 @@ static void model_draft_close(void *opaque)
 {
     struct model_draft *state = opaque;
 
-    draft_model_cascade_close(state);
+    draft_model_copies_close(state);
     arena_close(&state->arena);
     forward_close(&state->forward);
     kv_cache_close(&state->cache);
@@ -449,11 +489,11 @@ static void model_shape(void *opaque, const struct tree_shape *shape)
 }
 
 /* A file's rows are there at once: nothing is saved. */
-static enum status model_cascade(void *opaque, int slots, int context)
+static enum status model_copies(void *opaque, int cascade, int first, int slots, int context)
 {
     struct model_draft *state = opaque;
 
-    return state->model != NULL ? draft_model_cascade_open(state, slots, context) : STATUS_OK;
+    return state->model != NULL ? draft_model_copies_open(state, cascade, first, slots, context) : STATUS_OK;
 }
 
 static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)
@@ -471,7 +511,7 @@ const struct draft_kind draft_model_kind = {.name = "model",
                                             .read = model_read,
                                             .copy = model_copy,
                                             .shape = model_shape,
-                                            .cascade = model_cascade,
+                                            .copies = model_copies,
                                             .stop = model_stop,
                                             .draw_wrong = model_break,
                                             .close = model_draft_close};

@@ -1,6 +1,6 @@
 /* The state of a draft whose tokens come from rows of logits, a draft model's or those of a file made of texts, and what its files share.
- * draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft; draft_model_tree.c drafts trees; draft_model_cascade.c
- * drafts in fewer steps what another kind has guessed. They alone include this. */
+ * draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft; draft_model_tree.c drafts trees; draft_model_copies.c
+ * drafts in fewer steps, or none, what a text has had before. They alone include this. */
 #ifndef TANDEM_DRAFTER_DRAFT_MODEL_H
 #define TANDEM_DRAFTER_DRAFT_MODEL_H
 
@@ -21,10 +21,13 @@ struct listed {
 struct copied;
 
 /* What is copied for each slot, and what came of it. */
-struct model_cascade {
+struct model_copies {
     struct arena arena;
     struct copied *slot;    /* [slots] */
-    int64_t steps, drafted; /* steps of one sequence, and tokens that were drafted in them */
+    int cascade;            /* they draft for the draft model */
+    int first;              /* where so many of the last tokens have occurred before they are the proposal; 0: nowhere */
+    int64_t whole;          /* proposals that are copies */
+    int64_t steps, drafted; /* of a cascade: steps of one sequence, and tokens that were drafted in them */
     int64_t copies, right;  /* copies that were read, and those of them that the model drew */
     int64_t proposals;
     double ns[2]; /* of a token, in steps without copies and with them; 0: not known yet */
@@ -58,7 +61,7 @@ struct model_draft {
     struct tree_shape shape;
     struct stopping stopping;
     enum breakage breakage;
-    struct model_cascade *cascade; /* NULL: each draft takes a step */
+    struct model_copies *copies; /* NULL: each draft takes a step */
 };
 
 /* Of an output of the mirror's slot: [MESSAGE_MAX_DRAFT], and [MESSAGE_MAX_DRAFT + 1]. */
@@ -88,9 +91,13 @@ enum status draft_model_propose_trees(struct model_draft *state, struct mirror *
 /* The usual taking: draws the job's next token from the answer, or ends the draft there. */
 draft_model_taking draft_model_take_token;
 
-/* Room for a cascade over so many slots of so many tokens; STATUS_INTERNAL, after a line, without memory. */
-enum status draft_model_cascade_open(struct model_draft *state, int slots, int context);
-void draft_model_cascade_close(struct model_draft *state);
+/* Room for copies over so many slots of so many tokens, and what they are for: as draft_copy. STATUS_INTERNAL, after a line, without memory. */
+enum status draft_model_copies_open(struct model_draft *state, int cascade, int first, int slots, int context);
+void draft_model_copies_close(struct model_draft *state);
+/* Proposes copies in place of the model's drafts, if that is to be, and enough of the text's end has occurred before. 0: it does not. */
+int draft_model_copy_first(struct model_draft *state, struct mirror *mirror, struct draft_output *output);
+/* Would that be so of a branch's text, once it is committed? */
+int draft_model_is_to_copy(struct model_draft *state, const struct mirror *mirror, const struct branch *branch);
 /* As propose of struct draft_kind, for chains of mirrors that lack few committed tokens. */
 enum status draft_model_propose_cascade(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
 

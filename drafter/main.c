@@ -200,13 +200,12 @@ static enum status load(struct parts *parts)
                                      .slots = options->rounds.max_sequences,
                                      .support = options->rounds.support,
                                      .context = parts->context,
-                                     .runs_ahead =
-                                         runs_ahead(parts) || options->rounds.shape.kind != TREE_CHAIN || options->rounds.cascade != CASCADE_NONE};
+                                     .runs_ahead = runs_ahead(parts) || options->rounds.shape.kind != TREE_CHAIN || options_copies(options)};
     TRY(draft_open(&parts->draft, &mine));
     draft_stop(&parts->draft, &options->rounds.stopping);
     draft_shape(&parts->draft, &options->rounds.shape);
-    if (options->rounds.cascade != CASCADE_NONE)
-        TRY(draft_cascade(&parts->draft, options->rounds.max_sequences, parts->context));
+    TRY(draft_copy(&parts->draft, options->rounds.cascade != CASCADE_NONE, options->rounds.copy_first, options->rounds.max_sequences,
+                   parts->context));
     draft_break(&parts->draft, (enum breakage)options->checks.breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
 }

@@ -44,6 +44,7 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     same = mirror_common(mirror, open->tokens, open->count);
     memcpy(mirror->tokens, open->tokens, (size_t)open->count * sizeof *mirror->tokens);
     mirror->open = 1;
+    mirror->opened++;
     mirror->request = open->request;
     mirror->line = open->line;
     mirror->prompt_count = (int)open->prompt_count;

@@ -50,6 +50,7 @@ struct mirror {
     uint32_t request;
     uint32_t line; /* with the seed the key of its random numbers */
     int context;
+    uint32_t opened; /* how often it was: between two times its committed tokens only grow */
     int prompt_count;
     struct sampling sampling;
     struct bias bias;

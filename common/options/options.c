@@ -306,17 +306,21 @@ static enum status check_tree(const struct options *options)
     return STATUS_USAGE;
 }
 
-/* A cascade saves steps of a draft model. */
-static enum status check_cascade(const struct options *options)
+/* Copies save steps of a draft model. */
+static enum status check_copies(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
 
-    if (options->rounds.cascade == CASCADE_NONE || !options_drafts(options))
+    const char *said = options->rounds.cascade != CASCADE_NONE ? "--cascade lookup" : "--copy-first";
+
+    if (!options_copies(options) || !options_drafts(options))
         return STATUS_OK;
     if (!options_draft_runs_model(&options->model.draft_way))
-        log_error("--cascade lookup saves steps of a draft model, and --draft %s has none; expected a draft model, or --draft self:...", kind->name);
+        log_error("%s saves steps of a draft model, and --draft %s has none; expected a draft model, or --draft self:...", said, kind->name);
     else if (options->rounds.shape.kind != TREE_CHAIN)
-        log_error("--cascade lookup drafts chains, expected no --tree %s", options->rounds.tree);
+        log_error("%s drafts chains, expected no --tree %s", said, options->rounds.tree);
+    else if (options->rounds.copy_first == 1)
+        log_error("--copy-first is 1, expected 0, or 2 to 16 tokens that must have occurred before");
     else
         return STATUS_OK;
     return STATUS_USAGE;
@@ -372,7 +376,7 @@ static enum status check_together(const struct options *options)
     }
     TRY(check_tree(options));
     TRY(check_heuristic(options));
-    TRY(check_cascade(options));
+    TRY(check_copies(options));
     if (options->results.resume && (options->results.path == NULL || strcmp(options->results.path, "-") == 0)) {
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;
@@ -529,6 +533,11 @@ void options_release(struct options *options)
         free(text);
     }
     *options = (struct options){0};
+}
+
+int options_copies(const struct options *options)
+{
+    return options->rounds.cascade != CASCADE_NONE || options->rounds.copy_first > 0;
 }
 
 int options_drafts(const struct options *options)

@@ -130,6 +130,7 @@ struct options {
         struct stopping stopping;
         int run_ahead;        /* enum run_ahead_when */
         int cascade;          /* enum cascade_kind: what drafts for the draft model */
+        int copy_first;       /* tokens that must have occurred before for copies to be proposed in its place; 0: never */
         int branches;         /* texts that are drafted for at once, of each draft; 0: as many as time allows */
         int max_sequences;
         int prefill_chunk; /* rows of prompts in a step; 0: chosen */
@@ -221,6 +222,8 @@ int options_draft_vocab(const struct options *options, int vocab);
 
 /* Is anything drafted, but for requests that ask for none: are there a drafter and what drafts, and no --solo? */
 int options_drafts(const struct options *options);
+/* Are there copies beside a draft model? */
+int options_copies(const struct options *options);
 /* Does something that is asked of all requests keep what comes out from having the target's distribution? Then `option` says what: a rate with which
  * verdicts are drawn, or a rule of --accept that is not lossless, where drafts are asked for. A request that names another rule has its row. */
 int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_LOSSLESS]);

@@ -208,6 +208,9 @@ const struct option_entry option_table[] = {
     {"cascade", "KIND", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.cascade), 0, 0, "none|lookup", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "what drafts for the draft model: `lookup`, copies of what followed its last tokens before, of which it reads several in one step, and goes on "
      "from those that it would have drafted itself. Its drafts are the same, in fewer steps where texts repeat themselves. Default none"},
+    {"copy-first", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.copy_first), 0, 16, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
+     "where the last N tokens of a text or more have occurred in it before, propose what followed them there, which costs the draft model no step; "
+     "elsewhere the draft model drafts as without. 2 to 16; default 0: never. What comes out has the target's distribution all the same"},
     {"branches", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.branches), 0, 12, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "texts that a drafter drafts for while it runs ahead, of each draft at most; default 0: as many as it has time for"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.max_sequences), 1, 256, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

@@ -1,6 +1,7 @@
 /* What a drafter drafts for a text before that text is committed, against what it drafts for it afterwards: the same tokens from the same q, in any
  * company of other branches, sequences and rules. */
 #include "common/base/digest.h"
+#include "drafter/draft_model.h"
 #include "drafter/run_ahead.h"
 #include "tests/support/draft_rig.h"
 #include "tests/support/golden.h"
@@ -53,15 +54,17 @@ struct sides {
 };
 
 /* The steps that one of them is timed by leave nothing behind. */
-static void open_sides(struct sides *sides, struct stopping stopping)
+static void open_sides(struct sides *sides, struct stopping stopping, int copy_first)
 {
     double us = 0;
 
     memset(sides, 0, sizeof *sides);
     sides->ahead.runs_ahead = 1;
-    sides->behind.runs_ahead = model != model_path; /* of flat rows q depends on how long the lists are that it is cut from */
+    sides->behind.runs_ahead = model != model_path || copy_first > 0; /* of flat rows q depends on how long the lists are that it is cut from */
     draft_rig_open(&sides->ahead, model, &BACKEND, 1, SLOTS, sampling_of);
     draft_rig_open(&sides->behind, model, &BACKEND, 1, SLOTS, sampling_of);
+    assert_int_equal(draft_copy(&sides->ahead.draft, copy_first > 0, copy_first, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    assert_int_equal(draft_copy(&sides->behind.draft, 0, copy_first, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
     draft_stop(&sides->ahead.draft, &stopping);
     draft_stop(&sides->behind.draft, &stopping);
     for (int rows = 1; rows <= SLOTS; rows += SLOTS - 1) {
@@ -183,9 +186,23 @@ static void test_run_ahead__drafts_for_a_text_as_if_it_were_committed(void **sta
     static struct sides sides;
 
     (void)state;
-    open_sides(&sides, (struct stopping){0});
+    open_sides(&sides, (struct stopping){0}, 0);
     run_rounds(&sides);
     assert_true(sides.hits >= SLOTS && sides.begun > 0);
+    close_sides(&sides);
+}
+
+/* For a text of which copies are to be proposed nothing is drafted before it is committed; one without goes on from what was. */
+static void test_run_ahead__leaves_to_copies_what_is_theirs(void **state)
+{
+    static struct sides sides;
+
+    (void)state;
+    open_sides(&sides, (struct stopping){0}, 2);
+    run_rounds(&sides);
+    assert_true(sides.hits >= SLOTS);
+    if (model == model_path)
+        assert_true(((struct model_draft *)sides.ahead.draft.state)->copies->whole > 0);
     close_sides(&sides);
 }
 
@@ -198,7 +215,7 @@ static void test_run_ahead__stops_where_a_draft_for_the_committed_text_does(void
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        open_sides(&sides, stopping[i]);
+        open_sides(&sides, stopping[i], 0);
         run_rounds(&sides);
         print_message("stopped at once %d, later %d, in a branch %d; hits %d\n", sides.stopped[0], sides.stopped[1], sides.stopped[2], sides.hits);
         assert_true(sides.stopped[0] > 0 && sides.stopped[1] > 0 && sides.stopped[2] > 0 && sides.hits > 0);
@@ -210,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_ahead__drafts_for_a_text_as_if_it_were_committed),
+        cmocka_unit_test(test_run_ahead__leaves_to_copies_what_is_theirs),
         cmocka_unit_test(test_run_ahead__stops_where_a_draft_for_the_committed_text_does),
     };
 

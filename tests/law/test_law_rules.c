@@ -71,7 +71,7 @@ static void fill_setting(int n, int accept, struct toy_setting *setting)
     setting->run.sampling.accept = accept;
 }
 
-static void check(int n, int accept, struct stopping stopping, struct tree_shape shape)
+static void check(int n, int accept, struct stopping stopping, struct tree_shape shape, int copy_first)
 {
     struct toy_setting setting;
     struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .on_outcome = count_outcome, .user = &setting.run};
@@ -82,6 +82,7 @@ static void check(int n, int accept, struct stopping stopping, struct tree_shape
     fill_setting(n, accept, &setting);
     setting.run.stopping = stopping;
     setting.run.shape = shape;
+    setting.run.copy_first = copy_first;
     setting.run.count = count_of_requests(shape.kind != TREE_CHAIN);
     setting.run.draft_length += shape.kind != TREE_CHAIN ? TREE_MORE : 0;
     toy_law_fill(&law, &setting.terms);
@@ -96,13 +97,15 @@ static void check(int n, int accept, struct stopping stopping, struct tree_shape
     toy_round_run(&round, &overlap);
     assert_int_equal(overlap.tested > 0, rule_row(accept)->overlaps); /* nothing is said of what it does not tell */
     fit = bounds_compare(counts, target, cells);
-    print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept),
+    print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% copied, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept),
                   stopping.kind != STOPPING_NEVER ? ", stopping"
                   : shape.kind != TREE_CHAIN      ? ", a tree"
+                  : copy_first > 0                ? ", copies first"
                                                   : "",
-                  setting.name, setting.run.count, (double)drafted / (double)rounds, 100.0 * (double)accepted / (double)drafted, fit.g,
-                  bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
+                  setting.name, setting.run.count, (double)drafted / (double)rounds, 100.0 * (double)round.copied / (double)rounds,
+                  100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
     assert_true(accepted > 0 && accepted < drafted); /* else nothing was shown */
+    assert_true((round.copied > rounds / 40) == (copy_first > 0) && round.copied < rounds);
     assert_int_equal(fit.impossible, 0);
     assert_true(fit.g < bounds_g(df, BUDGET_ALARM));
     assert_true(fit.cell < bounds_cell(df, BUDGET_ALARM));
@@ -116,7 +119,7 @@ static void test_law_rules__committed_tokens_follow_the_targets_law(void **state
     for (int accept = 0; accept < ACCEPT_MODES; accept++)
         for (int n = 0; is_shown_here(accept) && n < settings; n++, compared += 2)
             if (n % options.parts == options.part)
-                check(n, accept, (struct stopping){0}, (struct tree_shape){0});
+                check(n, accept, (struct stopping){0}, (struct tree_shape){0}, 0);
     assert_in_range(compared, 1, BUDGET_RULES);
 }
 
@@ -130,10 +133,26 @@ static void test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_la
     (void)state;
     for (int n = 0; n < STOPPING_SETTINGS; n++)
         if (n % options.parts == options.part) {
-            check(n, ACCEPT_REJECTION, stopping[n % 2], (struct tree_shape){0});
+            check(n, ACCEPT_REJECTION, stopping[n % 2], (struct tree_shape){0}, 0);
             least--;
         }
     assert_true(least <= 0);
+}
+
+/* Which kind drafts is a function of the text: copies, each with a point mass for its q, where its last two tokens have occurred before, else the
+ * model's drafts; a proposal of one kind follows one of the other. */
+static void test_law_rules__copies_that_come_first_leave_the_law(void **state)
+{
+    static const int accept[] = {ACCEPT_REJECTION, ACCEPT_BLOCK};
+    int checked = 0;
+
+    (void)state;
+    for (int n = 3; n < 5; n++) /* texts long enough to repeat themselves */
+        if (n % options.parts == options.part) {
+            check(n, accept[n % 2], (struct stopping){0}, (struct tree_shape){0}, 2);
+            checked++;
+        }
+    assert_true(checked > 0);
 }
 
 /* Rules that decide about trees, and several sequences in one step, each with a tree of its own. */
@@ -151,7 +170,7 @@ static void test_law_rules__the_path_of_a_tree_follows_the_targets_law(void **st
             enum tree_kind other = rule_row(accept[rule])->siblings != RULE_SIBLINGS_ANY ? TREE_IID : TREE_DYNAMIC;
 
             check(n, accept[rule], (struct stopping){0},
-                  (struct tree_shape){.kind = has_the_other_shape[rule] != (n >= TREE_RULES) ? other : TREE_TOP_K});
+                  (struct tree_shape){.kind = has_the_other_shape[rule] != (n >= TREE_RULES) ? other : TREE_TOP_K}, 0);
             checked++;
         }
     assert_true(checked > 0);
@@ -163,6 +182,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_law_rules__the_path_of_a_tree_follows_the_targets_law),
         cmocka_unit_test(test_law_rules__committed_tokens_follow_the_targets_law),
         cmocka_unit_test(test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_law),
+        cmocka_unit_test(test_law_rules__copies_that_come_first_leave_the_law),
     };
 
     options = law_options_read(argc, argv);

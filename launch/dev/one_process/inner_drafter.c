@@ -58,10 +58,9 @@ static enum status open_draft(struct inner_drafter *inner, const struct options 
                                       .slots = options->rounds.max_sequences,
                                       .support = options->rounds.support,
                                       .context = inner->context,
-                                      .runs_ahead = options->rounds.shape.kind != TREE_CHAIN || options->rounds.cascade != CASCADE_NONE};
+                                      .runs_ahead = options->rounds.shape.kind != TREE_CHAIN || options_copies(options)};
     TRY(draft_open(&inner->draft, &parts));
-    if (options->rounds.cascade != CASCADE_NONE)
-        TRY(draft_cascade(&inner->draft, options->rounds.max_sequences, parts.context));
+    TRY(draft_copy(&inner->draft, options->rounds.cascade != CASCADE_NONE, options->rounds.copy_first, options->rounds.max_sequences, parts.context));
     draft_stop(&inner->draft, &options->rounds.stopping);
     draft_shape(&inner->draft, &options->rounds.shape);
     return STATUS_OK;
