@@ -437,6 +437,9 @@ static enum status model_propose(void *opaque, struct mirror *const *mirrors, in
 
     for (int i = 0; i < count; i++)
         is_copied[i] = !draft_model_grows(state, mirrors[i]) && draft_model_copy_first(state, mirrors[i], outputs[i]);
+    for (int i = 0; i < count; i++) /* it must not fall behind so far that the text counts as a long one */
+        if (is_copied[i] && mirrors[i]->length - mirrors[i]->cached > MESSAGE_LONG_TEXT / 4)
+            TRY(model_read(state, mirrors[i], MESSAGE_LONG_TEXT));
     for (int i = 0; i < count; i++)
         while (!is_copied[i] &&
                mirrors[i]->length - mirrors[i]->cached > 2) /* one or two tokens, as usual after a commit, are fed in the first step */

@@ -3,7 +3,8 @@
  * A cascade: what the draft model drafts is itself drafted, by copies, and the model reads them all in one step (Chen et al. 2024, Cascade
  * Speculative Drafting, its vertical cascade). A token is drawn from each of its rows as it is without, with the same coins, as long as the copies in
  * front of that row are what was drawn: so the proposal is the same, token for token and q for q, and only the number of steps is another. How many
- * copies are tried, and whether any are, follows how many were right and what steps took, which no draft depends on.
+ * copies are tried, and whether any are, follows how many were right and what steps took, which no draft depends on. It is for rules that compare
+ * tokens: elsewhere the time of a proposal would tell of coins that are still to decide, and draft lengths follow that time.
  *
  * In place of it: where enough of the last tokens have occurred before, a proposal is copies, each with a point mass for its q, and the model takes
  * no step. The committed text alone decides it, so which kind drafts tells nothing of a draft. */
@@ -12,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
+#include "common/sample/rule.h"
 #include "drafter/ngram_index.h"
 #include <stdlib.h>
 
@@ -53,6 +55,8 @@ static void copy(struct copied *copied, const struct mirror *mirror, int room)
     copied->copies = copied->right = copied->is_over = 0;
     room = room < copied->most ? room : copied->most;
     room = room < left ? room : left; /* behind the last token that is wanted nothing is */
+    if (rule_of(&mirror->sampling)->depends_on_drafts)
+        return;
     if (room <= 0 || (place = ngram_index_find(&copied->index, &text)) == 0)
         return;
     for (; copied->copies < room; copied->copies++)

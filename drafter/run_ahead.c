@@ -177,7 +177,7 @@ static int add_jobs(struct run_ahead *ahead, struct mirror *mirror, int count)
 enum status run_ahead_step(struct run_ahead *ahead, int *did)
 {
     int64_t began;
-    int count = 0;
+    int count = 0, left_out = 0;
 
     *did = 0;
     if (!ahead->is_on)
@@ -193,8 +193,11 @@ enum status run_ahead_step(struct run_ahead *ahead, int *did)
     for (int i = 0; i < count; i++)
         if (ahead->job[i].branch == JOB_LOOK)
             plan_bonuses(ahead, ahead->job[i].mirror);
-    mean(&ahead->row_ns[size_of(count)], (double)(clock_ns() - began) / count);
-    ahead->steps++;
+        else if (ahead->job[i].mirror->ahead.branch[ahead->job[i].branch].wanted == 0)
+            left_out++; /* nothing was to be drafted for that text */
+    if (left_out == 0)
+        mean(&ahead->row_ns[size_of(count)], (double)(clock_ns() - began) / count);
+    ahead->steps += left_out < count;
     *did = 1;
     return STATUS_OK;
 }

@@ -24,7 +24,7 @@ const struct breakage_entry breakage_table[BREAKAGE_COUNT] = {
     [BREAKAGE_SIBLING_Q] = {"sibling-q", "a sibling is tested with all of q, as if those before it had not been taken out of it",
                             "NVIDIA/TensorRT-LLM#15098", "law", BREAKAGE_OF_SIBLINGS, "without-replacement"},
     [BREAKAGE_SIBLING_P] = {"sibling-p", "a sibling is tested against all of p, as if those before it had taken nothing of it",
-                            "what NJUNLP/MCSD#5 asks about", "law", BREAKAGE_OF_SIBLINGS, "multistep|without-replacement"},
+                            "what NJUNLP/MCSD#5 asks about", "law", BREAKAGE_OF_SIBLINGS, "multistep"},
     [BREAKAGE_SIBLING_ORDER] = {"sibling-order", "siblings are tested from the likeliest on, not in the order in which they were drawn",
                                 "what SafeAILab/EAGLE#93 asks about", "law", BREAKAGE_OF_SIBLINGS, "multistep|without-replacement"},
     [BREAKAGE_SIBLING_TOP_K] = {"sibling-top-k", "the likeliest tokens of q are proposed as siblings, and q is sent",

@@ -207,10 +207,12 @@ const struct option_entry option_table[] = {
      "round waits for no draft. Default auto: where each rank has cores of its own. The text is the same"},
     {"cascade", "KIND", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.cascade), 0, 0, "none|lookup", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "what drafts for the draft model: `lookup`, copies of what followed its last tokens before, of which it reads several in one step, and goes on "
-     "from those that it would have drafted itself. Its drafts are the same, in fewer steps where texts repeat themselves. Default none"},
+     "from those that it would have drafted itself. Its drafts are the same, in fewer steps where texts repeat themselves. For rules that compare "
+     "tokens (greedy, coupled, walk); by others it drafts as without. Default none"},
     {"copy-first", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.copy_first), 0, 16, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "where the last N tokens of a text or more have occurred in it before, propose what followed them there, which costs the draft model no step; "
-     "elsewhere the draft model drafts as without. 2 to 16; default 0: never. What comes out has the target's distribution all the same"},
+     "elsewhere the draft model drafts as without. 2 to 16; default 0: never. What comes out has the target's distribution all the same. Copies may have ids beyond "
+     "--draft-vocabulary"},
     {"branches", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.branches), 0, 12, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "texts that a drafter drafts for while it runs ahead, of each draft at most; default 0: as many as it has time for"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.max_sequences), 1, 256, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

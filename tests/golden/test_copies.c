@@ -19,15 +19,14 @@ enum { SLOTS = 6, ROUNDS = 8, MOST = 7 };
 
 static char model_path[GOLDEN_PATH];
 
-/* Greedy, coupled, rejection, the same truncated and with penalties, which count the text up to each row, and block, whose coins belong to the text.
- */
+/* Those that compare tokens, one of them truncated and one with penalties, which count the text up to each row; and one by which a cascade rests. */
 static struct sampling sampling_of(int slot)
 {
-    static const int rules[SLOTS] = {ACCEPT_REJECTION, ACCEPT_COUPLED, ACCEPT_REJECTION, ACCEPT_REJECTION, ACCEPT_REJECTION, ACCEPT_BLOCK};
+    static const int rules[SLOTS] = {ACCEPT_REJECTION, ACCEPT_COUPLED, ACCEPT_WALK, ACCEPT_COUPLED, ACCEPT_REJECTION, ACCEPT_REJECTION};
     struct sampling sampling = sampling_default;
 
     sampling.seed = 5;
-    sampling.temperature = slot == 0 ? 0.0 : 0.3;
+    sampling.temperature = slot == 0 || slot == 4 ? 0.0 : 0.3;
     sampling.accept = rules[slot];
     if (slot == 3)
         sampling.top_k = 6;

@@ -64,6 +64,8 @@ static void open_sides(struct sides *sides, struct stopping stopping, int copy_f
     draft_rig_open(&sides->ahead, model, &BACKEND, 1, SLOTS, sampling_of);
     draft_rig_open(&sides->behind, model, &BACKEND, 1, SLOTS, sampling_of);
     assert_int_equal(draft_copy(&sides->ahead.draft, copy_first > 0, copy_first, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    if (model == model_path && copy_first > 0)
+        ((struct model_draft *)sides->ahead.draft.state)->copies->always = 1;
     assert_int_equal(draft_copy(&sides->behind.draft, 0, copy_first, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
     draft_stop(&sides->ahead.draft, &stopping);
     draft_stop(&sides->behind.draft, &stopping);

@@ -60,7 +60,7 @@ static int list_siblings(const struct siblings_broken *broken, const struct prop
     return count;
 }
 
-/* The test of multistep and without-replacement (accept_siblings.c) with a fault in it. */
+/* The test of multistep and without-replacement (accept_siblings.c) with a fault in it: another order, all of p, or all of q. */
 static int test_siblings(const void *opaque, const struct target_row *target, const struct proposal *proposal, int first, const struct rng_key *key,
                          struct residual *residual)
 {
@@ -76,10 +76,10 @@ static int test_siblings(const void *opaque, const struct target_row *target, co
         if (of_q > 0 && accept_test(u, norm * of_q / left, accept_p(target, q, proposal->token[nodes[i]]) - rejected * of_q))
             return nodes[i];
         *residual = (struct residual){.of_p = 1, .of_q = rejected + norm / left};
-        if (broken->breakage == BREAKAGE_SIBLING_P)
-            continue;
-        rejected += norm / left;
-        norm = fmax(0, 1 - rejected * accept_overlap_of(target, q, drawn, 1 / rejected));
+        if (broken->breakage != BREAKAGE_SIBLING_P) {
+            rejected += norm / left;
+            norm = fmax(0, 1 - rejected * accept_overlap_of(target, q, drawn, 1 / rejected));
+        }
         left -= broken->how == RULE_SIBLINGS_WITHOUT && broken->breakage != BREAKAGE_SIBLING_Q ? of_q : 0;
     }
     return -1;

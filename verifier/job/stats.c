@@ -58,6 +58,10 @@ static json_t *configuration_of(const struct stats *stats)
         failed |= json_object_set_new(object, "tree", json_string(options->rounds.tree));
     if (options->rounds.stopping.kind != STOPPING_NEVER)
         failed |= json_object_set_new(object, "stop_drafting", json_string(options->rounds.stop_drafting));
+    if (options->rounds.cascade != CASCADE_NONE)
+        failed |= json_object_set_new(object, "cascade", json_string("lookup"));
+    if (options->rounds.copy_first > 0)
+        failed |= json_object_set_new(object, "copy_first", json_integer(options->rounds.copy_first));
     if (options->rounds.draft_temperature >= 0)
         failed |= json_object_set_new(object, "draft_temperature", json_real(options->rounds.draft_temperature));
     if (options->rounds.synthetic_acceptance >= 0)

@@ -50,15 +50,25 @@ static enum status ask_lost(struct peers *peers)
     return STATUS_OK;
 }
 
-/* PATIENCE times the drafter's usual time; --draft-deadline before its first answers and at the start of a request, where it counts from the round:
- * the target may have read its prompt before. Never later than the round's own deadline, so a drafter that is found again during a round gets what is
- * left of it. */
+/* Time of the steps of a proposal of so many tokens, as the drafter measured them: many proposals in a row may have taken none. */
+static int64_t steps_ns(const struct peer *peer, int tokens)
+{
+    uint32_t step = peer->draft_batch_ns > peer->draft_ns ? peer->draft_batch_ns : peer->draft_ns;
+
+    return ((int64_t)tokens + 1) * step;
+}
+
+/* PATIENCE times the drafter's usual time, or that of its steps; --draft-deadline before its first answers and at the start of a request, where it
+ * counts from the round: the target may have read its prompt before. Never later than the round's own deadline, so a drafter that is found again
+ * during a round gets what is left of it. */
 static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
 {
+    int64_t steps = (int64_t)(PATIENCE * (double)steps_ns(peer, sequence->link.wanted));
     int64_t usual = (int64_t)(PATIENCE * peer->usual_ns), latest = peers->round_ns + peers->longest_ns;
     int64_t wait = usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
     int64_t asked = sequence->rounds == 0 && sequence->link.asked_ns < peers->round_ns ? peers->round_ns : sequence->link.asked_ns;
 
+    wait = wait > steps ? wait : steps;
     if (peers->patient || peer->answers < 4 || sequence->rounds == 0)
         wait = peers->longest_ns;
     wait = asked + (wait < peers->longest_ns ? wait : peers->longest_ns);

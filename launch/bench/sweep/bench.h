@@ -70,9 +70,9 @@ enum status bench_split_prompts(struct bench *bench);
  * prediction alone; one that was ended by a signal leaves its exit code in *ended. */
 enum status bench_predict(struct bench *bench, int *ended);
 
-/* Writes rounds.html: how the rounds of the first prompt were decided, by the first cell with drafts. That it fails costs the page alone; where it was
- * ended by a signal, *ended is its exit code. */
-enum status bench_show_rounds(struct bench *bench, int *ended);
+/* Writes rounds.html: how the rounds of the first prompt are decided, by the longest proposals of the first terms. That it fails costs the page
+ * alone; where it was ended by a signal, *ended is its exit code. */
+void bench_show_rounds(struct bench *bench, int *ended);
 
 /* Makes the folder, which must be new or empty, and writes its whole path to bench->output. STATUS_USAGE, STATUS_IO. */
 enum status bench_open_output(struct bench *bench);

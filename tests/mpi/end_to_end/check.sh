@@ -92,6 +92,7 @@ if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     passes walk --verifiers 1 --accept walk --law-contexts 3
     passes frequent --verifiers 1 --draft-vocabulary 600 --law-contexts 3 --temperature 1
     passes colder --verifiers 1 --draft-temperature 0.5 --law-contexts 3 --temperature 1
+    passes copied --verifiers 1 --copy-first 2 --law-contexts 3 --temperature 1
     passes coldest --verifiers 1 --draft-temperature 0 --law-contexts 3 --temperature 1
     breaks q-top-k draws --law-contexts 2
     breaks stale-row equality --law-contexts 2
@@ -102,7 +103,7 @@ if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     # Siblings: as many as there may be behind one text; a colder q leaves less behind the first one.
     siblings=(--accept without-replacement --tree top-k:depth=1 --temperature 1 --law-contexts 2 --law-samples 1600)
     breaks sibling-q law "${siblings[@]}" --draft-temperature 0.3
-    breaks sibling-p law "${siblings[@]}" --draft-temperature 0.3
+    breaks sibling-p law "${siblings[@]}" --accept multistep --draft-temperature 0.3
     breaks sibling-order law "${siblings[@]}"
     breaks sibling-top-k draws "${siblings[@]}"
 fi

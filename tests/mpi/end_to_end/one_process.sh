@@ -60,7 +60,10 @@ drafted layers --draft self:layers=3 --threads 2
 # Fewer steps of the draft model, and what they are is told; the same rounds.
 drafted cascade --cascade lookup --draft-length 8 --verbose
 checks=$((checks + 1))
-grep -qE 'cascade: [0-9]+ tokens drafted in [0-9]+ steps; [1-9][0-9]* of [0-9]+ copies' "$WORK/job_cascade.err" || fail "cascade: nothing is told of copies"
+grep -qE 'cascade: [1-9][0-9]* tokens drafted in [0-9]+ steps; [0-9]+ of [1-9][0-9]* copies' "$WORK/job_cascade.err" || fail "cascade: nothing is told of copies"
+drafted copies --copy-first 2 --verbose
+checks=$((checks + 1))
+grep -qE '[1-9][0-9]* proposals were copies' "$WORK/job_copies.err" || fail "copies: none was proposed"
 more fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16
 drafted rounded --draft-quantise q4_0

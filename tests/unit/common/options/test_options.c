@@ -399,7 +399,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--check brief --break stale-path", "--break stale-path is a fault in how the path of a tree is kept, expected --tree"},
             {"--check brief --break sibling-p", "--break sibling-p is a fault in how siblings are drawn or tested, expected --tree top-k and"},
             {"--check brief --break sibling-q --tree top-k --accept multistep", "and --accept without-replacement"},
-            {"--check brief --break sibling-p --tree top-k", "and --accept multistep|without-replacement"});
+            {"--check brief --break sibling-order --tree top-k", "and --accept multistep|without-replacement"});
     assert_taken("--check brief --break sibling-p --tree top-k --accept multistep", &options);
     options_release(&options);
     assert_taken("--check brief --break stale-path --tree dynamic", &options);

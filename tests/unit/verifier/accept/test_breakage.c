@@ -208,7 +208,7 @@ static void test_breakage__of_siblings_each_fault_is_off_and_what_it_is_put_into
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         const char *rules = breakage_table[faults[i]].rules;
 
-        assert_true(off_by(faults[i], ACCEPT_WITHOUT_REPLACEMENT) > 0.02);
+        assert_true(strstr(rules, rule_name(ACCEPT_WITHOUT_REPLACEMENT)) == NULL || off_by(faults[i], ACCEPT_WITHOUT_REPLACEMENT) > 0.02);
         assert_true(strstr(rules, rule_name(ACCEPT_MULTISTEP)) == NULL || off_by(faults[i], ACCEPT_MULTISTEP) > 0.02);
     }
     /* The drafter's is none of the lead, and of multistep's siblings each comes from all of q: the fault in what is left of it is none. */
