@@ -96,9 +96,8 @@ static void measure(struct model_copies *all, int has_copies, int64_t began, int
 static void end_step(struct model_copies *all, struct mirror *mirror)
 {
     struct copied *copied = &all->slot[mirror->slot];
-    int known = mirror->length + copied->base + copied->right, newest = mirror->length + mirror->drafted - 1;
 
-    mirror->cached = known < newest ? known : newest;
+    mirror->cached = mirror->length + mirror->drafted - 1; /* in the newest draft's place there is a wrong copy, or nothing yet */
     if (copied->copies > 0)
         copied->most = copied->right < copied->copies   ? (copied->right > 1 ? copied->right : 1)
                        : 2 * copied->most < MOST_COPIES ? 2 * copied->most
