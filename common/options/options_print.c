@@ -109,10 +109,16 @@ static void print_breaks(FILE *to)
 
     for (int kind = BREAKAGE_NONE + 1; kind < BREAKAGE_COUNT; kind++) {
         const struct breakage_entry *entry = &breakage_table[kind];
+        int length = snprintf(like, sizeof like, "like %s; the check `%s` must see it%s", entry->resembles, entry->seen_by,
+                              entry->of == BREAKAGE_OF_CHAINS ? "" : "; it needs --tree top-k");
 
-        snprintf(like, sizeof like, "like %s; the check `%s` must see it%s%s%s", entry->resembles, entry->seen_by,
-                 entry->of == BREAKAGE_OF_CHAINS ? "" : "; it needs --tree top-k", entry->rules == NULL ? "" : " and --accept ",
-                 entry->rules == NULL ? "" : entry->rules);
+        for (const char *rule = entry->rules; rule != NULL && *rule != '\0';) { /* each a word of its own, for narrow terminals */
+            size_t width = strcspn(rule, "|");
+
+            length +=
+                snprintf(like + length, sizeof like - (size_t)length, "%s%.*s", rule == entry->rules ? " and --accept " : " or ", (int)width, rule);
+            rule += width + (rule[width] == '|');
+        }
         print_entry(to, entry->name, entry->what, like);
     }
 }
