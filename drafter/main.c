@@ -6,6 +6,7 @@
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/options/options.h"
+#include "common/options/options_merge.h"
 #include "common/options/options_paths.h"
 #include "common/text/tokenizer.h"
 #include "common/wire/channel.h"
@@ -336,8 +337,8 @@ static enum status draft(struct parts *parts)
 
 int main(int argc, char **argv)
 {
-    struct options options = {0};
-    struct parts parts = {.options = &options};
+    struct options options = {0}, own;
+    struct parts parts = {.options = &own};
     enum status status, parsed;
     char label[64];
 
@@ -367,8 +368,10 @@ int main(int argc, char **argv)
     log_clear_lines(options_have_bar(&options));
     log_leave_files();                          /* the lead has reported errors in files already */
     status = world_agree(&parts.world, parsed); /* so that errors in the command line are reported once */
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        options_of_kind(&options, parts.world.role_rank % options_kinds(&options), &own);
         status = draft(&parts);
+    }
     release(&parts);
     world_close(&parts.world, status);
     watchdog_close();

@@ -241,7 +241,7 @@ void run_ahead_learn(struct run_ahead *ahead, const struct mirror *mirror, const
 
     if (commit->worth > 0)
         ahead->worth = (double)commit->worth / MESSAGE_MOST_WORTH;
-    if (!mirror->ahead.is_planned || (int)commit->old_length != mirror->length || commit->count != accepted + 1 || accepted > drafted)
+    if (!mirror->ahead.is_planned || (int)commit->old_length != mirror->length || commit->count <= accepted || accepted > drafted)
         return;
     if (ahead->planned_ns > 0)
         mean(&ahead->window_ns, (double)(clock_ns() - ahead->planned_ns));

@@ -6,6 +6,7 @@
 #include "common/base/try.h"
 #include "common/options/options_elsewhere.h"
 #include "common/options/options_list.h"
+#include "common/options/options_merge.h"
 #include "common/options/options_table.h"
 #include "common/sample/rule.h"
 #include <limits.h>
@@ -377,6 +378,7 @@ static enum status check_together(const struct options *options)
     TRY(check_tree(options));
     TRY(check_heuristic(options));
     TRY(check_copies(options));
+    TRY(options_merge_check(options));
     if (options->results.resume && (options->results.path == NULL || strcmp(options->results.path, "-") == 0)) {
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;
@@ -468,6 +470,15 @@ static enum status find_model(struct options *options, const char *option, const
     return *model != NULL ? STATUS_OK : STATUS_INTERNAL;
 }
 
+/* The same for the models among what is merged. */
+static enum status find_merged(struct options *options)
+{
+    for (int i = 0; i < options->rounds.merge.count; i++)
+        if (options_draft_kind(&options->rounds.merged_way[i])->own_model)
+            TRY(find_model(options, "merge", &options->rounds.merge.text[i]));
+    return STATUS_OK;
+}
+
 /* --draft auto, and without --draft a target of `tandem fetch`: the draft model that belongs to it. */
 static enum status find_draft(struct options *options)
 {
@@ -509,12 +520,14 @@ enum status options_parse(int argc, char **argv, struct options *out)
         options.limits.draft_deadline_ms = options.checks.size != CHECK_OFF ? CHECK_DEADLINE_MS : DEADLINE_MS;
     TRY_TO(find_draft(&options), release);
     TRY_TO(options_draft_read(options.model.draft, &options.model.draft_way), release);
+    TRY_TO(options_merge_read(&options), release);
     TRY_TO(read_stopping(&options), release);
     TRY_TO(read_tree(&options), release);
     if (options.print == OPTIONS_PRINT_NOTHING) {
         TRY_TO(check_together(&options), release);
         TRY_TO(find_model(&options, "target", &options.model.target), release);
         TRY_TO(find_model(&options, "draft", &options.model.draft), release);
+        TRY_TO(find_merged(&options), release);
     }
     if (options.input.prompt == NULL && options.input.prompts == NULL && options.input.perplexity == NULL && !options.input.conversation)
         options.report.compare = 1; /* the embedded prompts, shown */

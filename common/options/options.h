@@ -16,6 +16,7 @@
 enum {
     OPTIONS_MAX_STOPS = 16,
     OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS,
+    OPTIONS_MERGED_MOST = 3, /* kinds of drafters beside the first */
     OPTIONS_MAX_IDS = BIAS_MAX_STOPS,
     OPTIONS_NOT_LOSSLESS = 64,
     OPTIONS_MAX_CHOICES = 128
@@ -126,6 +127,8 @@ struct options {
         double draft_temperature; /* of a draft model's q; -1: the request's */
         const char *tree;         /* as it was given, and what it says */
         struct tree_shape shape;
+        struct option_texts merge; /* what else drafts for each request; what each says: */
+        struct options_draft merged_way[OPTIONS_MERGED_MOST];
         const char *stop_drafting; /* the same */
         struct stopping stopping;
         int run_ahead;        /* enum run_ahead_when */

@@ -6,6 +6,7 @@
 #include "common/base/shell_word.h"
 #include "common/base/try.h"
 #include "common/model/config.h"
+#include "common/options/options_merge.h"
 #include "common/options/options_paths.h"
 #include "launch/submit/launch_hosts.h"
 #include "verifier/job/launch_check.h"
@@ -44,7 +45,7 @@ static int choose_verifiers(const struct options *options)
 
 enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks)
 {
-    int drafters = options_drafts(options) ? (options->ranks.drafters < 0 ? 1 : options->ranks.drafters) : 0;
+    int drafters = options_drafts(options) ? (options->ranks.drafters < 0 ? options_kinds(options) : options->ranks.drafters) : 0;
 
     TRY(launch_ranks_check(options, drafters));
     TRY(launch_check(options));

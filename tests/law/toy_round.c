@@ -75,12 +75,12 @@ static void open_parts(struct toy_round *round)
     open_team(round);
     open_drafter(round);
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &parts->tokenizer), STATUS_OK);
-    assert_int_equal(arena_open(&parts->arena, TOY_SLOTS * (sequence_bytes(TOY_CONTEXT, SUPPORT_ROOM) + mirror_bytes(TOY_CONTEXT)), "the toy"),
+    assert_int_equal(arena_open(&parts->arena, TOY_SLOTS * (sequence_bytes(TOY_CONTEXT, SUPPORT_ROOM, 1) + mirror_bytes(TOY_CONTEXT)), "the toy"),
                      STATUS_OK);
     for (int i = 0; i < TOY_PROMPT; i++)
         parts->prompt[i] = round->law->id[i + 1];
     for (int i = 0; i < TOY_SLOTS; i++) {
-        sequence_init(&parts->sequence[i], &parts->arena, i, TOY_CONTEXT, SUPPORT_ROOM);
+        sequence_init(&parts->sequence[i], &parts->arena, i, TOY_CONTEXT, SUPPORT_ROOM, 1);
         mirror_init(&parts->mirror[i], &parts->arena, i, TOY_CONTEXT);
     }
     assert_int_equal(run_ahead_open(&parts->ahead, &parts->draft, parts->mirror, TOY_SLOTS, round->run->run_ahead, 1), STATUS_OK);
@@ -128,7 +128,7 @@ static void send_open(struct toy_round *round, struct sequence *sequence)
 
     assert_null(message_unpack_open(round->parts->drafter_space, message_pack_open(round->parts->lead_space, &sent), toy_law_ids(round->law), &open));
     assert_true(mirror_open(&round->parts->mirror[sequence->slot], &open));
-    sequence->link.wanted = sequence_wants(sequence);
+    sequence->link[0].wanted = sequence_wants(sequence);
 }
 
 static void send_commit(struct toy_round *round, struct sequence *sequence, const struct outcome *outcome, int kept)
@@ -164,8 +164,8 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
         draft->kind->copy(draft->state, (struct cache_place){mirror->slot, move.from}, (struct cache_place){mirror->slot, move.to}, move.count);
     for (int i = 0; i < paths; i++)
         draft->kind->copy(draft->state, (struct cache_place){mirror->slot, path[i].from}, (struct cache_place){mirror->slot, path[i].to}, 1);
-    sequence->link.wanted = sequence_wants(sequence);
-    round->fetched += draft_link_fetch(&sequence->link, sequence->length, sequence->digest);
+    sequence->link[0].wanted = sequence_wants(sequence);
+    round->fetched += draft_link_fetch(sequence->link, sequence->length, sequence->digest);
 }
 
 /* Packs, checks and unpacks a proposal for these tokens, and offers it. */
@@ -185,7 +185,7 @@ static enum offer offer(struct toy_round *round, const struct mirror *mirror, in
     memcpy(sent.q, output->q, sizeof sent.q);
     memcpy(sent.parent, output->parent, sizeof sent.parent);
     assert_null(message_unpack_proposal(parts->lead_space, message_pack_proposal(parts->drafter_space, &sent), toy_law_ids(round->law), &proposal));
-    return sequence_offer(&parts->sequence[mirror->slot], &proposal);
+    return sequence_offer(&parts->sequence[mirror->slot], parts->sequence[mirror->slot].link, &proposal);
 }
 
 /* A number of this round's, of which drafts know nothing. */
@@ -350,8 +350,8 @@ static void peek(struct toy_round *round, int active)
     for (int i = 0; i < active; i++) {
         struct sequence *sequence = round->parts->active[i];
 
-        if (sequence->link.has_proposal && sequence->link.proposal.token[0] == round->law->id[0])
-            sequence->link.has_proposal = 0;
+        if (sequence->link[0].has_proposal && sequence->link[0].proposal.token[0] == round->law->id[0])
+            sequence->link[0].has_proposal = 0;
     }
 }
 

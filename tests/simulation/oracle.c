@@ -24,7 +24,7 @@ void oracle_watch(struct simulation *simulation)
 /* Only what was computed on the committed tokens, with the request's sampling, and asked for, is verified. */
 static void check_proposal(const struct sequence *sequence)
 {
-    const struct proposal *proposal = &sequence->link.proposal;
+    const struct proposal *proposal = &sequence->link[0].proposal;
 
     if (proposal->base_length != (uint32_t)sequence->length ||
         proposal->base_digest != digest_tokens(DIGEST_EMPTY, sequence->tokens, sequence->length))
@@ -103,10 +103,10 @@ void oracle_check_admission(const struct simulation *simulation)
         return;
     for (int i = 0; i < simulation->engine.lead.slots.count; i++) {
         const struct sequence *sequence = &simulation->engine.lead.slots.sequence[i];
-        int is_new = sequence->request != NULL && sequence->started_ns == clock_ns() && sequence->link.drafter >= 0;
+        int is_new = sequence->request != NULL && sequence->started_ns == clock_ns() && sequence->link[0].drafter >= 0;
 
-        if (is_new && simulation->engine.peers.peer[sequence->link.drafter].lost && is_one_there(simulation))
-            simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, sequence->link.drafter + 1);
+        if (is_new && simulation->engine.peers.peer[sequence->link[0].drafter].lost && is_one_there(simulation))
+            simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, sequence->link[0].drafter + 1);
     }
 }
 
@@ -127,15 +127,15 @@ enum status __wrap_verify_round(struct verify *verify, struct sequence *const *s
 {
     for (int i = 0; i < count; i++) {
         const struct sequence *sequence = sequences[i];
-        int drafted = sequence->link.has_proposal ? sequence->link.proposal.count : 0;
+        int drafted = sequence->link[0].has_proposal ? sequence->link[0].proposal.count : 0;
 
-        if (sequence->link.has_proposal)
+        if (sequence->link[0].has_proposal)
             check_proposal(sequence);
-        if (sequence->link.drafter < 0 && is_one_there(watched))
+        if (sequence->link[0].drafter < 0 && is_one_there(watched))
             simulation_fail(watched, "request %u goes without a drafter, though one is there", sequence->request->index);
         if (watched->is_after && drafted > 0)
-            watched->used[sequence->link.drafter]++;
-        watched->expected_fallbacks += !sequence->link.has_proposal && sequence->link.drafter >= 0 && sequence_wants(sequence) > 0;
+            watched->used[sequence->link[0].drafter]++;
+        watched->expected_fallbacks += !sequence->link[0].has_proposal && sequence->link[0].drafter >= 0 && sequence_wants(sequence) > 0;
         simulation_tell(watched, "lead: request %u, %d tokens, verifies %d", sequence->request->index, sequence->length, drafted);
     }
     return __real_verify_round(verify, sequences, count, outcomes);
@@ -296,8 +296,8 @@ void oracle_check_round(const struct simulation *simulation)
         if (sequence->request == NULL)
             continue;
         check_target_cache(simulation, sequence);
-        if (sequence->link.drafter >= 0)
-            of[sequence->link.drafter]++;
+        if (sequence->link[0].drafter >= 0)
+            of[sequence->link[0].drafter]++;
     }
     for (int i = 0; i < simulation->engine.peers.count; i++)
         if (simulation->engine.peers.peer[i].sequences != of[i])

@@ -148,7 +148,7 @@ static void take_q(const struct support *from, int32_t drawn, double *q)
 static void see_proposal(void *state, const struct sequence *sequence)
 {
     struct trial *trial = state;
-    const struct proposal *proposal = &sequence->link.proposal;
+    const struct proposal *proposal = sequence_proposal(sequence);
     int32_t before = -1;
     int row = 0, i; /* the draft whose q is that of the second token */
 

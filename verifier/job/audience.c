@@ -42,7 +42,7 @@ static void tell_round(void *state, const struct sequence *sequence, const struc
 {
     const struct audience *audience = state;
 
-    show_round(audience->show, sequence, outcome, &sequence->link.proposal, kept);
+    show_round(audience->show, sequence, outcome, sequence_latest(sequence), kept);
     show_progress(audience->show, 0, kept);
 }
 

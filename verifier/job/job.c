@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
+#include "common/options/options_merge.h"
 #include "common/options/options_paths.h"
 #include "common/sample/rule.h"
 #include "verifier/job/job_words.h"
@@ -99,7 +100,7 @@ static enum status load(struct job *job)
 
     TRY(group_meet(&job->world, look(job, &backend, &device, &config)));
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
-    int alone = !options_draft_runs_model(&job->options->model.draft_way) || config_is_large(&config, 0, job->world.verifiers);
+    int alone = !options_kinds_run_models(job->options) || config_is_large(&config, 0, job->world.verifiers);
     const struct model_options model = {.threads = world_threads(&job->world, job->options->ranks.threads, alone),
                                         .max_rows = max_rows(job->options, backend),
                                         .max_outputs = max_outputs(job->options, backend),
@@ -314,6 +315,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
         peers.peer[i].draft_batch_ns = hello->draft_batch_ns;
     }
     peers.patient = command->is_patient;
+    peers.kinds = options_kinds(job->options);
     status = command->takes_prompts ? job_read_requests(job, &requests) : STATUS_OK;
     job_words_requests(job, &requests);
     job->depends_on_drafts = request_depends_on_drafts(&requests);
@@ -335,12 +337,25 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     return status;
 }
 
+/* A line of mpirun may have fewer drafters than kinds. */
+static enum status check_kinds(const struct job *job)
+{
+    int kinds = options_kinds(job->options);
+
+    if (job->world.drafters == 0 || job->world.drafters >= kinds)
+        return STATUS_OK;
+    log_error("--merge: %d kinds of drafters need a rank each, and there are %d tandem-drafter ranks, expected %d or more", kinds, job->world.drafters,
+              kinds);
+    return STATUS_USAGE;
+}
+
 /* One rank looks first, so that what is wrong is said once; and before anything large is read. */
 static enum status lead_look(struct job *job)
 {
     const struct options *options = job->options;
 
     TRY(launch_check(options));
+    TRY(check_kinds(job));
     TRY(output_open(&job->output, output_path(options), options->results.resume, options->results.plain_results));
     job->output.verdicts = options->rounds.synthetic_acceptance >= 0 ? RESULT_DRAWN : options_drafts(options) ? RESULT_BY_RULE : RESULT_UNDRAFTED;
     job->output.is_terminal = options->launch.terminal & TERMINAL_STDOUT;

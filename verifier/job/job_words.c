@@ -2,6 +2,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/options/options_merge.h"
 #include "common/sample/rule.h"
 #include <libgen.h>
 #include <limits.h>
@@ -132,4 +133,9 @@ void job_words_terms(const struct job *job, char *text, size_t size)
     snprintf(text, size, "%s, temperature %g, run-ahead %s, rounded %d%s, copies of %d", rule_of(sampling)->name, sampling->temperature,
              ahead[job->options->rounds.run_ahead], job->options->model.draft_quantise,
              job->options->rounds.cascade != CASCADE_NONE ? ", a cascade" : "", job->options->rounds.copy_first);
+    for (int i = 0; i + 1 < options_kinds(job->options); i++) {
+        size_t used = strlen(text);
+
+        snprintf(text + used, size - used, ", with %s", place_of(job->options->rounds.merge.text[i]).text);
+    }
 }

@@ -7,6 +7,7 @@
 #include "common/base/visible.h"
 #include "common/corpus/corpus_rows.h"
 #include "common/model/model.h"
+#include "common/options/options_merge.h"
 #include "common/options/options_paths.h"
 #include "common/text/chat_template.h"
 #include "common/text/tokenizer.h"
@@ -90,10 +91,20 @@ static int collide(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, "-") != 0 && (strcmp(a, b) == 0 || is_same_file(a, b));
 }
 
+/* The file of a --merge; NULL: it has none. */
+static const char *merged_file(const struct options *options, int at)
+{
+    const struct options_draft *way = &options->rounds.merged_way[at];
+
+    if (at >= options->rounds.merge.count)
+        return NULL;
+    return options_draft_kind(way)->own_model ? options->rounds.merge.text[at] : way->file;
+}
+
 /* No file that is written may be another that is read or written. */
 static enum status check_files(const struct options *options)
 {
-    enum { READ = 5, FILES = 12 };
+    enum { READ = 5 + OPTIONS_MERGED_MOST, FILES = READ + 7 };
     char journal[PATH_MAX], terms[PATH_MAX], partial[PATH_MAX];
     const char *file = options->model.draft_way.file;
     const int has_output = options->results.path != NULL;
@@ -104,6 +115,9 @@ static enum status check_files(const struct options *options)
                       {"perplexity", "the file of --perplexity", options->input.perplexity, 0},
                       {"target", "the model of --target", options->model.target, 0},
                       {"draft", file != NULL ? "the file of --draft" : "the model of --draft", file != NULL ? file : options->model.draft, 0},
+                      {"merge", "the file of --merge", merged_file(options, 0), 0},
+                      {"merge", "the file of --merge", merged_file(options, 1), 0},
+                      {"merge", "the file of --merge", merged_file(options, 2), 0},
                       {"config", "the file of --config", options->launch.config, 0},
                       {"output", "the file of --output", options->results.path, 0},
                       {"stats", "the file of --stats", options->report.stats, 0},
@@ -315,8 +329,8 @@ static enum status check_texts(const struct options_draft *way, const char *targ
     return STATUS_DATA;
 }
 
-/* The draft, where it is a model or a file, beside the target. */
-static enum status check_draft(const struct options *options, const char *target, const struct look *large)
+/* The draft of this kind, where it is a model or a file, beside the target. */
+static enum status check_kind(const struct options *options, const char *option, const char *target, const struct look *large)
 {
     char draft[PATH_MAX];
     struct look small;
@@ -327,11 +341,22 @@ static enum status check_draft(const struct options *options, const char *target
     if (!options_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
         return STATUS_OK;
     options_draft_path(options, draft);
-    TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check("draft", options->model.draft) : STATUS_OK);
+    TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check(option, options->model.draft) : STATUS_OK);
     TRY(look_at(options, draft, 1, options->model.draft_way.layers, &small));
     status = compare_vocabularies(target, large->tokenizer, draft, small.tokenizer);
     tokenizer_close(small.tokenizer);
     return status;
+}
+
+static enum status check_draft(const struct options *options, const char *target, const struct look *large)
+{
+    struct options own;
+
+    for (int kind = 0; kind < options_kinds(options); kind++) {
+        options_of_kind(options, kind, &own);
+        TRY(check_kind(&own, kind == 0 ? "draft" : "merge", target, large));
+    }
+    return STATUS_OK;
 }
 
 enum status launch_check(const struct options *options)

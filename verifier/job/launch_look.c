@@ -6,6 +6,7 @@
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/model/model.h"
+#include "common/options/options_merge.h"
 #include "common/options/options_paths.h"
 #include "common/text/chat_template.h"
 #include "common/text/tokenizer.h"
@@ -205,37 +206,49 @@ static enum status check_group(const struct options *options, const struct launc
     return STATUS_USAGE;
 }
 
-static enum status check_asked_memory(const struct options *options, const struct ranks_need need[2])
+/* need: [1 + kinds] of the verifiers, then of the drafters of each kind. */
+static enum status check_asked_memory(const struct options *options, const struct ranks_need *need, int kinds, int drafters)
 {
     struct launch_ask ask;
 
     if (!options->slurm.batch_script)
         return STATUS_OK;
     if (options->slurm.layout == SLURM_LAYOUT_GROUP) {
-        read_words(options, NULL, need[0].count + need[1].count, &ask);
-        return check_group(options, &ask, need, 2);
+        read_words(options, NULL, need[0].count + drafters, &ask);
+        return check_group(options, &ask, need, 1 + kinds);
     }
     read_words(options, options->slurm.verifier_sbatch, need[0].count, &ask);
     TRY(check_group(options, &ask, need, 1));
-    read_words(options, options->slurm.drafter_sbatch, need[1].count, &ask);
-    return check_group(options, &ask, need + 1, 1);
+    read_words(options, options->slurm.drafter_sbatch, drafters, &ask);
+    return check_group(options, &ask, need + 1, kinds);
 }
 
 static enum status look_at_memory(const struct options *options, int drafters, int verifiers, const char *target)
 {
-    struct ranks_need told_of[2] = {{"verifier", verifiers, 0}, {"drafter", drafters, 0}};
+    struct ranks_need told_of[2 + OPTIONS_MERGED_MOST] = {{"verifier", verifiers, 0}};
+    int kinds = options_kinds(options);
     struct model_need need;
+    struct options own;
     char draft[PATH_MAX];
+    size_t all;
 
     TRY(need_of(options, target, verifiers, 0, &need));
     tell_need(options, &told_of[0], &need);
-    if (drafters > 0 && options_draft_runs_model(&options->model.draft_way)) {
-        options_draft_path(options, draft);
-        TRY(need_of(options, draft, 1, 1, &need));
-        tell_need(options, &told_of[1], &need);
+    all = told_of[0].each * (size_t)verifiers;
+    for (int kind = 0; kind < kinds; kind++) {
+        struct ranks_need *drafter = &told_of[1 + kind];
+
+        *drafter = (struct ranks_need){"drafter", (drafters + kinds - 1 - kind) / kinds, 0}; /* of this kind, as ranks take turns */
+        options_of_kind(options, kind, &own);
+        if (drafter->count == 0 || !options_draft_runs_model(&own.model.draft_way))
+            continue;
+        options_draft_path(&own, draft);
+        TRY(need_of(&own, draft, 1, 1, &need));
+        tell_need(options, drafter, &need);
+        all += drafter->each * (size_t)drafter->count;
     }
-    TRY(check_asked_memory(options, told_of));
-    return check_host(options, told_of[0].each * (size_t)told_of[0].count + told_of[1].each * (size_t)told_of[1].count);
+    TRY(check_asked_memory(options, told_of, kinds, drafters));
+    return check_host(options, all);
 }
 
 /* Verifiers need a device each: NCCL takes no two ranks on one. Drafters may share theirs. */

@@ -26,6 +26,16 @@ static int is_not_lossless(const struct stats *stats, char what[OPTIONS_NOT_LOSS
     return stats->lossy != NULL;
 }
 
+static json_t *merge_of(const struct options *options)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < options->rounds.merge.count; i++)
+        failed |= json_array_append_new(array, json_text_string(options->rounds.merge.text[i]));
+    return json_text_whole(array, failed);
+}
+
 static json_t *configuration_of(const struct stats *stats)
 {
     const struct options *options = stats->options;
@@ -62,6 +72,8 @@ static json_t *configuration_of(const struct stats *stats)
         failed |= json_object_set_new(object, "cascade", json_string("lookup"));
     if (options->rounds.copy_first > 0)
         failed |= json_object_set_new(object, "copy_first", json_integer(options->rounds.copy_first));
+    if (options->rounds.merge.count > 0)
+        failed |= json_object_set_new(object, "merge", merge_of(options));
     if (options->rounds.draft_temperature >= 0)
         failed |= json_object_set_new(object, "draft_temperature", json_real(options->rounds.draft_temperature));
     if (options->rounds.synthetic_acceptance >= 0)
@@ -172,6 +184,25 @@ static json_t *ahead_of(const struct figures *figures)
                      outcome_of(&ahead->all), "rejected", rejected);
 }
 
+/* What each kind of drafter gave to the proposals that were merged. */
+static json_t *merged_of(const struct stats *stats)
+{
+    const char *first = roll_call_draft(stats->hello, stats->ranks);
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < stats->figures->kinds; i++) {
+        const struct kind_figures *kind = &stats->figures->kind[i];
+        const char *name = i > 0 ? stats->options->rounds.merge.text[i - 1] : first != NULL ? first : "";
+
+        failed |= json_array_append_new(
+            array, json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "draft", json_text_string(name), "proposals", (json_int_t)kind->proposals, "drafted",
+                             (json_int_t)kind->drafted, "agreed", (json_int_t)kind->agreed, "accepted", (json_int_t)kind->accepted, "accepted_alone",
+                             (json_int_t)kind->alone));
+    }
+    return json_text_whole(array, failed);
+}
+
 static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
 {
     int length;
@@ -207,6 +238,8 @@ static json_t *object_of(const struct stats *stats)
     failed |= json_object_set_new(object, "prefix_tokens_reused", json_integer(figures->prefix_tokens_reused));
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
     failed |= json_object_set_new(object, "run_ahead", ahead_of(figures));
+    if (figures->kinds > 1)
+        failed |= json_object_set_new(object, "merged", merged_of(stats));
     failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
     failed |= json_object_set_new(object, "refused_messages", json_integer(figures->refused));
     failed |= json_object_set_new(object, "lost_drafters", lost_of(stats->peers));

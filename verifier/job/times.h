@@ -7,7 +7,7 @@
 
 #include "verifier/round/adaptive.h"
 
-enum { TIMES_MOST = 64, TIMES_OF = 1024, TIMES_BY_MOST = 4, TIMES_BY = 256 };
+enum { TIMES_MOST = 64, TIMES_OF = 1024, TIMES_BY_MOST = 4, TIMES_BY = 512 };
 
 struct times {
     struct adaptive_times steps;

@@ -66,7 +66,7 @@ static enum status keep(const struct sequence *sequence, struct sequence *kept)
     size_t logprobs = (size_t)(sequence->scores + sequence->completion.count) * sizeof *sequence->logprobs;
 
     *kept = *sequence;
-    kept->link = (struct draft_link){.drafter = -1};
+    kept->link = NULL;
     kept->tokens = copy_of(sequence->tokens, (size_t)sequence->length * sizeof *sequence->tokens);
     kept->completion.text = copy_of(sequence->completion.text, sequence->completion.length);
     kept->logprobs = sequence->logprobs != NULL ? copy_of(sequence->logprobs, logprobs) : NULL;

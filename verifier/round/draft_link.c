@@ -18,9 +18,9 @@ static void take_supports(struct draft_supports *supports, struct arena *arena, 
     supports->weight = arena_take(arena, support_bytes(support_room));
 }
 
-void draft_link_init(struct draft_link *link, struct arena *arena, int support_room)
+void draft_link_init(struct draft_link *link, struct arena *arena, int kind, int support_room)
 {
-    *link = (struct draft_link){.drafter = -1, .support_room = support_room};
+    *link = (struct draft_link){.kind = kind, .drafter = -1, .support_room = support_room};
     take_supports(&link->supports, arena, support_room);
     for (int i = 0; i < DRAFT_SHELF; i++)
         take_supports(&link->shelf[i].supports, arena, support_room);

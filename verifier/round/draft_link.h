@@ -1,5 +1,5 @@
 /* A draft link is one drafter's bookkeeping for one sequence: it owns the proposal that waits to be verified, and what the drafter was told and
- * asked. It holds no committed token, so a sequence may have several links and one truth. Invariant: a proposal that is here was computed on exactly
+ * asked. It holds no committed token, so a sequence has one link or several, and one truth. Invariant: a proposal that is here was computed on exactly
  * the committed tokens; whoever commits calls draft_link_use_up. On the shelf lie proposals for texts that
  * may be committed next (the drafter ran ahead). Only the lead's thread may call. Never sends, waits or allocates. */
 #ifndef TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
@@ -12,6 +12,7 @@
 enum { DRAFT_SHELF = 12 }; /* proposals on a shelf at most: as many as a drafter has branches */
 
 struct draft_link {
+    int kind;          /* which of the kinds of drafters it is of */
     int drafter;       /* index of the drafter, -1 for none */
     int known;         /* the drafter was sent this request */
     int wanted;        /* tokens asked for in the next proposal; 0: no proposal is expected */
@@ -34,13 +35,13 @@ struct draft_link {
     } shelf[DRAFT_SHELF];
     int next;     /* place on the shelf that is used next: round it goes */
     int verified; /* drafts in the last round, */
-    int accepted; /* and how many of them were accepted */
+    int accepted; /* and how many of them were accepted: the first ones that are what was committed */
     int support_room;
 };
 
 /* Bytes that draft_link_init takes from an arena. */
 size_t draft_link_bytes(int support_room);
-void draft_link_init(struct draft_link *link, struct arena *arena, int support_room);
+void draft_link_init(struct draft_link *link, struct arena *arena, int kind, int support_room);
 /* For a new request: no drafter yet, nothing sent, nothing asked. */
 void draft_link_reset(struct draft_link *link);
 /* Takes over (copies) a proposal for the committed tokens, if any was asked for and its supports have room; of more tokens than were

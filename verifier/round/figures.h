@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/wire/message.h"
+#include "verifier/round/merge.h"
 #include <stdint.h>
 
 /* What the drafters' running ahead gave. */
@@ -16,6 +17,13 @@ struct ahead_figures {
     struct ahead_outcome {
         int64_t rounds, hits;           /* rounds with a proposal, by what came of the round before; and hits among them */
     } all, rejected[MESSAGE_MAX_DRAFT]; /* all drafts were accepted; the one at this place was rejected */
+};
+
+/* What one kind of drafter gave, where proposals of several are merged. */
+struct kind_figures {
+    int64_t proposals;         /* with at least one draft */
+    int64_t drafted, agreed;   /* its drafts, and those at the front of a proposal that are what was committed, whether they were verified or not */
+    int64_t accepted, alone;   /* drafts accepted that it proposed, and those of them that no other kind did */
 };
 
 struct figures {
@@ -38,6 +46,8 @@ struct figures {
     int64_t prompt_tokens;        /* prompt tokens that were fed to the target */
     int64_t prefix_tokens_reused; /* prompt tokens not fed, as a KV cache held them already: a shared prefix, or the turn before */
     struct ahead_figures ahead;
+    int kinds;                          /* of drafters, whose proposals are merged; 1: none are */
+    struct kind_figures kind[MERGE_MOST];
     int64_t stale, refused;
     int drained;     /* the job was drained before all results were there */
     int64_t resumed; /* results of earlier jobs (a resumed journal), which no other figure counts */

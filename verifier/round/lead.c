@@ -10,11 +10,11 @@ static const struct lead_watch nobody;
 
 enum status lead_open(struct lead *lead)
 {
-    int context = lead->team->shard.model->shape.context;
+    int context = lead->team->shard.model->shape.context, links = lead->peers->kinds > 1 ? lead->peers->kinds : 1;
     size_t slots = (size_t)lead->slots.count;
 
     TRY(arena_open(&lead->arena,
-                   slots * sequence_bytes(context, MESSAGE_MAX_SUPPORT) + arena_round(slots * sizeof(struct sequence)) +
+                   slots * sequence_bytes(context, MESSAGE_MAX_SUPPORT, links) + arena_round(slots * sizeof(struct sequence)) +
                        arena_round(slots * sizeof(struct sequence *)) + arena_round(slots * sizeof(struct outcome)) +
                        arena_round(slots * sizeof(int)) + reading_bytes(lead->slots.count),
                    "the sequences"));
@@ -23,7 +23,7 @@ enum status lead_open(struct lead *lead)
     lead->slots.outcome = arena_take(&lead->arena, slots * sizeof *lead->slots.outcome);
     lead->slots.kept = arena_take(&lead->arena, slots * sizeof *lead->slots.kept);
     for (int i = 0; i < lead->slots.count; i++)
-        sequence_init(&lead->slots.sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT);
+        sequence_init(&lead->slots.sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT, links);
     peers_count_anew(lead->peers);
     lead->watch = lead->watch != NULL ? lead->watch : &nobody;
     reading_init(&lead->reading, &lead->arena, lead->verify, lead->slots.sequence, lead->slots.count, lead->prefill_chunk);
@@ -52,6 +52,9 @@ static void sum_up(struct lead *lead, int64_t started)
     figures->prompt_tokens = lead->reading.read;
     figures->prefix_tokens_reused = lead->reading.reused;
     figures->ahead = lead->peers->ahead;
+    figures->kinds = lead->peers->kinds;
+    for (int kind = 0; kind < MERGE_MOST; kind++)
+        figures->kind[kind] = lead->peers->kind[kind];
     figures->stale = lead->peers->stale;
     figures->refused = lead->peers->refused;
     figures->draft_us = figures_us_per_round(figures, &lead->peers->draft);

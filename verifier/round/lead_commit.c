@@ -62,6 +62,21 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
     sequence->accepted += accepted;
 }
 
+/* Which kinds of drafters an accepted draft of a merged proposal came from. Must run before the commit, which drops the proposal. */
+static void count_kinds(struct peers *peers, const struct sequence *sequence, const struct outcome *outcome, int accepted)
+{
+    uint8_t source[MESSAGE_MAX_DRAFT];
+
+    if (!sequence->merged.is_there)
+        return;
+    merge_sources(&sequence->merged, outcome->token, accepted, source);
+    for (int i = 0; i < accepted; i++)
+        for (int kind = 0; kind < peers->kinds; kind++) {
+            peers->kind[kind].accepted += (source[i] & 1 << kind) != 0;
+            peers->kind[kind].alone += source[i] == 1 << kind;
+        }
+}
+
 /* Cuts the outcome where the completion ends, commits what is left, and tells the drafter, which is asked for the next proposal. */
 static enum status commit(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int *kept)
 {
@@ -73,8 +88,9 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
     if (sequence->first_ns == 0)
         sequence->first_ns = clock_ns();
     recorder_note("commits # tokens to request #, # of them drafted", *kept, sequence->request->index, outcome->accepted);
-    sequence_commit(sequence, outcome->token, *kept);
     accepted = *kept < outcome->accepted ? *kept : outcome->accepted;
+    count_kinds(lead->peers, sequence, outcome, accepted);
+    sequence_commit(sequence, outcome->token, *kept);
     TRY(peers_commit(lead->peers, sequence, old_length, outcome->token, *kept, accepted, sequence->completion.finish));
     trace_end(TRACE_BROADCAST, began, (uint32_t)sequence->ticket, old_length, *kept, outcome->drafted, accepted);
     return STATUS_OK;

@@ -30,7 +30,8 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         round.rows += outcome->drafted + 1;
         round.tokens += outcome->count;
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
-        round.caught_up |= lead->slots.ready[i]->link.opened;
+        for (int k = 0; k < lead->slots.ready[i]->linked; k++)
+            round.caught_up |= lead->slots.ready[i]->link[k].opened;
         adaptive |= lead->slots.ready[i]->request->adaptive;
         /* What nothing followed was accepted as far as it went. */
         adaptive_add_verdict(&lead->drafting.adaptive, outcome->refused < 0 ? outcome->accepted : outcome->drafted, outcome->accepted);
@@ -102,7 +103,7 @@ enum status lead_warm_up(struct lead *lead)
     if (lead->peers->count == 0 || first == NULL || lead->figures.steps > 0)
         return STATUS_OK; /* in a chat the slots are in use after its first turn */
     for (int i = 0; i < lead->peers->count; i++)
-        adaptive_add_draft_step(&lead->drafting.adaptive, (struct adaptive_draft_step){.rows = lead->slots.count * lead->peers->count,
+        adaptive_add_draft_step(&lead->drafting.adaptive, (struct adaptive_draft_step){.rows = lead->slots.count * lead->peers->count / lead->peers->kinds,
                                                                                        .one_us = lead->peers->peer[i].draft_ns / 1e3,
                                                                                        .all_us = lead->peers->peer[i].draft_batch_ns / 1e3});
     most = most < longest ? most : longest;

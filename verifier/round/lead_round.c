@@ -30,11 +30,13 @@ static void count_fallbacks(struct lead *lead)
     for (int i = 0; i < lead->slots.readies; i++) {
         const struct sequence *sequence = lead->slots.ready[i];
 
-        lead->figures.asked_rounds += sequence_wants(sequence) > 0;
-        lead->figures.answered_rounds += sequence_wants(sequence) > 0 && sequence->link.has_proposal;
-        lead->figures.fallback_rounds +=
-            !sequence->link.has_proposal && sequence->link.drafter >= 0 && !sequence->link.behind && sequence_wants(sequence) > 0;
-        lead->figures.empty_rounds += sequence->link.has_proposal && sequence->link.proposal.count == 0;
+        const struct proposal *proposal = sequence_proposal(sequence);
+        int wants = sequence_wants(sequence) > 0;
+
+        lead->figures.asked_rounds += wants;
+        lead->figures.answered_rounds += wants && proposal != NULL;
+        lead->figures.fallback_rounds += wants && proposal == NULL && sequence_has_drafter(sequence);
+        lead->figures.empty_rounds += proposal != NULL && proposal->count == 0;
     }
 }
 
@@ -72,8 +74,11 @@ static enum status verify_ready(struct lead *lead, int64_t wait_ns)
     int64_t step_ns = lead->verify->step.ns, began = clock_ns();
     int taken = 0, rows;
 
-    for (int i = 0; i < lead->slots.readies; i++)
-        taken += 1 + (lead->slots.ready[i]->link.has_proposal ? lead->slots.ready[i]->link.proposal.count : 0);
+    for (int i = 0; i < lead->slots.readies; i++) {
+        const struct proposal *proposal = sequence_proposal(lead->slots.ready[i]);
+
+        taken += 1 + (proposal != NULL ? proposal->count : 0);
+    }
     TRY(reading_plan(&lead->reading, lead->slots.readies, taken, &rows));
     TRY(verify_round(lead->verify, lead->slots.ready, lead->slots.readies, lead->slots.outcome));
     prefill_add_step(&lead->reading.prefill, lead->slots.readies, rows, (double)(lead->verify->step.ns - step_ns) / 1000);
@@ -120,9 +125,11 @@ static enum status end_round(struct lead *lead)
     int64_t wait_ns = clock_ns() - lead->round.began_ns;
 
     lead->round.stage = LEAD_BETWEEN;
+    for (int i = 0; i < lead->slots.readies; i++)
+        sequence_merge(lead->slots.ready[i], &lead->peers->merge);
     count_fallbacks(lead);
     for (int i = 0; lead->watch->proposal != NULL && i < lead->slots.readies; i++)
-        if (lead->slots.ready[i]->link.has_proposal)
+        if (sequence_proposal(lead->slots.ready[i]) != NULL)
             lead->watch->proposal(lead->watch->state, lead->slots.ready[i]);
     TRY(verify_ready(lead, wait_ns));
     lead->drafting.decided_ns = clock_ns();

@@ -13,7 +13,7 @@ enum status peers_open(struct peers *peers, struct channel *channel, const int *
     enum status status;
 
     *peers = (struct peers){
-        .channel = channel, .count = count, .run = run, .vocab = vocab, .longest_ns = (int64_t)(deadline_ms * 1e6)};
+        .channel = channel, .count = count, .kinds = 1, .run = run, .vocab = vocab, .longest_ns = (int64_t)(deadline_ms * 1e6)};
     peers->peer = calloc((size_t)count + 1, sizeof *peers->peer);
     if (peers->peer == NULL) {
         log_error("no memory for %d drafters", count);
@@ -36,6 +36,8 @@ void peers_close(struct peers *peers)
 void peers_count_anew(struct peers *peers)
 {
     peers->ahead = (struct ahead_figures){0};
+    for (int kind = 0; kind < MERGE_MOST; kind++)
+        peers->kind[kind] = (struct kind_figures){0};
     peers->fetched = peers->stale = peers->refused = 0;
     peers->draft = peers->wire = (struct span_sum){0};
 }
@@ -76,16 +78,16 @@ enum status peers_send(struct peers *peers, struct peer *peer, struct frame fram
     return STATUS_OK;
 }
 
-/* How many drafts to ask of the sequence's drafter: at most what fits its context. */
-static int wants(const struct peers *peers, const struct sequence *sequence)
+/* How many drafts to ask of a drafter of the sequence: at most what fits its context. */
+static int wants(const struct peers *peers, const struct sequence *sequence, const struct draft_link *link)
 {
-    int wanted = sequence_wants(sequence), context = peers->peer[sequence->link.drafter].context;
+    int wanted = sequence_wants(sequence), context = peers->peer[link->drafter].context;
     int room = context == 0 ? wanted : context - 1 - sequence->length;
 
     return wanted < room ? wanted : room > 0 ? room : 0;
 }
 
-enum status peers_send_open(struct peers *peers, struct sequence *sequence)
+enum status peers_send_open(struct peers *peers, struct sequence *sequence, struct draft_link *link)
 {
     const struct open_message open = {.run = peers->run,
                                       .request = (uint32_t)sequence->ticket,
@@ -94,34 +96,41 @@ enum status peers_send_open(struct peers *peers, struct sequence *sequence)
                                       .tokens = sequence->tokens,
                                       .count = sequence->length,
                                       .sampling = sequence->sampling,
-                                      .draft_length = (uint32_t)wants(peers, sequence),
+                                      .draft_length = (uint32_t)wants(peers, sequence, link),
                                       .limit = (uint32_t)sequence->limit,
                                       .bias = &sequence->bias};
 
-    sequence->link.wanted = wants(peers, sequence);
-    sequence->link.missed = 0;
-    sequence->link.opened = 1;
-    sequence->link.known = 1;
-    sequence->link.asked_ns = clock_ns();
-    sequence->link.behind = !peers->patient && sequence->length - sequence->link.answered > MESSAGE_LONG_TEXT;
-    return peers_send(peers, &peers->peer[sequence->link.drafter], message_pack_open(peers->space, &open));
+    link->wanted = wants(peers, sequence, link);
+    link->missed = 0;
+    link->opened = 1;
+    link->known = 1;
+    link->asked_ns = clock_ns();
+    link->behind = !peers->patient && sequence->length - link->answered > MESSAGE_LONG_TEXT;
+    return peers_send(peers, &peers->peer[link->drafter], message_pack_open(peers->space, &open));
+}
+
+enum status peers_assign_link(struct peers *peers, struct sequence *sequence, struct draft_link *link)
+{
+    int best = -1;
+
+    for (int i = link->kind; i < peers->count; i += peers->kinds)
+        if (!peers->peer[i].lost && (best < 0 || peers->peer[i].sequences < peers->peer[best].sequences))
+            best = i;
+    link->drafter = best;
+    link->known = 0;
+    if (best < 0)
+        return STATUS_OK;
+    peers->peer[best].sequences++;
+    if (wants(peers, sequence, link) > 0)
+        return peers_send_open(peers, sequence, link);
+    link->missed = 1; /* no draft is wanted yet, so the prompt is not sent: the first request will be an Open */
+    return STATUS_OK;
 }
 
 enum status peers_assign(struct peers *peers, struct sequence *sequence)
 {
-    int best = -1;
-
-    for (int i = 0; i < peers->count; i++)
-        if (!peers->peer[i].lost && (best < 0 || peers->peer[i].sequences < peers->peer[best].sequences))
-            best = i;
-    sequence->link.drafter = best;
-    sequence->link.known = 0;
-    if (best < 0)
-        return STATUS_OK;
-    peers->peer[best].sequences++;
-    if (wants(peers, sequence) > 0)
-        return peers_send_open(peers, sequence);
-    sequence->link.missed = 1; /* no draft is wanted yet, so the prompt is not sent: the first request will be an Open */
+    for (int i = 0; i < sequence->linked; i++)
+        TRY(peers_assign_link(peers, sequence, &sequence->link[i]));
     return STATUS_OK;
 }
 
@@ -134,11 +143,65 @@ static uint32_t worth(const struct peers *peers, const struct peer *peer)
     return share <= 0 ? 0 : share < 1 ? 1 : share < MESSAGE_MOST_WORTH ? (uint32_t)share : MESSAGE_MOST_WORTH;
 }
 
+/* Tells the drafter of one link. `accepted`: of its own drafts. */
+static enum status commit_link(struct peers *peers, struct sequence *sequence, struct draft_link *link, struct commit *commit)
+{
+    struct peer *peer = link->drafter >= 0 ? &peers->peer[link->drafter] : NULL;
+    enum finish_reason finish = (enum finish_reason)commit->finish;
+    int wanted = peer != NULL && finish == FINISH_NOT ? wants(peers, sequence, link) : 0;
+
+    if (peer == NULL)
+        return STATUS_OK;
+    if (finish != FINISH_NOT)
+        peer->sequences--;
+    if (peer->lost && finish == FINISH_NOT)
+        return STATUS_OK; /* when it is heard again, it gets an Open with all tokens */
+    if (!link->known && finish != FINISH_NOT)
+        return STATUS_OK;
+    link->wanted = wanted;
+    link->opened = 0;
+    if (wanted == 0 && finish == FINISH_NOT) {
+        /* No draft is wanted: the drafter is not woken, as it may share a core with the group. The next request will be an Open with all tokens. */
+        link->missed = 1;
+        return STATUS_OK;
+    }
+    if (link->behind && finish == FINISH_NOT) {
+        link->missed = 1; /* it gets all tokens in an Open when it has read what it was sent */
+        return STATUS_OK;
+    }
+    if (link->missed && finish == FINISH_NOT)
+        return peers_send_open(peers, sequence, link);
+    commit->draft_length = (uint32_t)wanted;
+    commit->worth = worth(peers, peer);
+    link->asked_ns = clock_ns();
+    TRY(peers_send(peers, peer, message_pack_commit(peers->space, commit)));
+    link->accepted = (int)commit->accepted;
+    if (finish == FINISH_NOT && draft_link_fetch(link, sequence->length, sequence->digest)) {
+        peers->fetched++;
+        peers_count_hit(peers, link, 1);
+        clock_add(&peers->ahead.wait, 0);
+    }
+    return STATUS_OK;
+}
+
+/* What a kind proposed beside others is held against what was committed, whether or not it was verified: the merged proposal is made by that. */
+static int learn(struct peers *peers, const struct draft_link *link, const int32_t *tokens, int count)
+{
+    struct kind_figures *figures = &peers->kind[link->kind];
+    int compared = link->verified < count ? link->verified : count, agreed = 0;
+
+    if (link->verified > 0)
+        agreed = merge_agreed(&link->proposal, tokens, compared);
+    merge_learn(&peers->merge, link->kind, compared, agreed);
+    figures->proposals += link->verified > 0;
+    figures->drafted += link->verified;
+    figures->agreed += agreed;
+    return agreed;
+}
+
 enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
                          enum finish_reason finish)
 {
-    struct peer *peer = sequence->link.drafter >= 0 ? &peers->peer[sequence->link.drafter] : NULL;
-    int wanted = peer != NULL && finish == FINISH_NOT ? wants(peers, sequence) : 0;
     struct commit commit = {.run = peers->run,
                             .request = (uint32_t)sequence->ticket,
                             .old_length = (uint32_t)old_length,
@@ -147,38 +210,14 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
                             .count = count,
                             .keep = (uint32_t)(old_length + count - 1),
                             .digest = sequence->digest,
-                            .finish = (uint32_t)finish,
-                            .draft_length = (uint32_t)wanted,
-                            .worth = peer != NULL ? worth(peers, peer) : 0};
+                            .finish = (uint32_t)finish};
 
-    if (peer == NULL)
-        return STATUS_OK;
-    if (finish != FINISH_NOT)
-        peer->sequences--;
-    if (peer->lost && finish == FINISH_NOT)
-        return STATUS_OK; /* when it is heard again, it gets an Open with all tokens */
-    if (!sequence->link.known && finish != FINISH_NOT)
-        return STATUS_OK;
-    sequence->link.wanted = wanted;
-    sequence->link.opened = 0;
-    if (wanted == 0 && finish == FINISH_NOT) {
-        /* No draft is wanted: the drafter is not woken, as it may share a core with the group. The next request will be an Open with all tokens. */
-        sequence->link.missed = 1;
-        return STATUS_OK;
-    }
-    if (sequence->link.behind && finish == FINISH_NOT) {
-        sequence->link.missed = 1; /* it gets all tokens in an Open when it has read what it was sent */
-        return STATUS_OK;
-    }
-    if (sequence->link.missed && finish == FINISH_NOT)
-        return peers_send_open(peers, sequence);
-    sequence->link.asked_ns = clock_ns();
-    TRY(peers_send(peers, peer, message_pack_commit(peers->space, &commit)));
-    sequence->link.accepted = accepted;
-    if (finish == FINISH_NOT && draft_link_fetch(&sequence->link, sequence->length, sequence->digest)) {
-        peers->fetched++;
-        peers_count_hit(peers, sequence, 1);
-        clock_add(&peers->ahead.wait, 0);
+    for (int i = 0; i < sequence->linked; i++) {
+        struct draft_link *link = &sequence->link[i];
+
+        if (sequence->linked > 1)
+            commit.accepted = (uint32_t)learn(peers, link, tokens, count);
+        TRY(commit_link(peers, sequence, link, &commit));
     }
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* Peers are the drafters as the lead sees them: who drafts for which sequence, how long each usually takes, who does not answer. It owns that table;
+/* Peers are the drafters as the lead sees them: who drafts for which sequence (one of each kind, where proposals are merged), how long each usually takes, who does not answer. It owns that table;
  * the channel is borrowed. Invariant: no round waits for proposals longer than --draft-deadline, whatever drafters do. A drafter that misses a
  * deadline gets an Open with all tokens, as it may have lost a message; one that misses two in a row is lost: not waited for, asked with a Heartbeat
  * after a rest, reopened when it answers. One whose process has ended is neither waited for nor asked. Only the lead's thread may call; point to
@@ -38,6 +38,7 @@ struct peers {
     struct message_space *space;
     struct peer *peer; /* [count] */
     int count;
+    int kinds; /* drafter i is of kind i % kinds; a sequence has one of each */
     uint64_t run;
     int vocab;
     int64_t longest_ns; /* --draft-deadline */
@@ -47,7 +48,9 @@ struct peers {
     int asked_to_drain; /* some rank has asked to drain the job */
     int patient;        /* every wait may last longest_ns: for `tandem check`, which wants drafts and not speed */
     double unpack_ns;   /* moving mean of the time that taking a proposal with a q takes; 0: not known */
+    struct merge merge; /* how often drafts of each kind were accepted */
     struct ahead_figures ahead; /* this and what follows: since peers_count_anew */
+    struct kind_figures kind[MERGE_MOST];
     int64_t fetched;         /* proposals taken from a shelf when their tokens were committed */
     int64_t stale, refused;  /* proposals for other tokens than the committed ones; invalid messages */
     struct span_sum draft, wire; /* time that drafters took; the rest of the time from request to proposal */
@@ -58,10 +61,10 @@ void peers_close(struct peers *peers);
 /* Local. The figures of one lead are not those of the one before it, which had the same drafters. */
 void peers_count_anew(struct peers *peers);
 
-/* Gives the sequence the drafter with the fewest sequences, and sends it an Open if drafts are wanted; link.drafter is -1 when all are lost. Point to
- * point. */
+/* Gives the sequence the drafter with the fewest sequences of each kind, and sends it an Open if drafts are wanted; a link's drafter is -1 where all
+ * of its kind are lost. Point to point. */
 enum status peers_assign(struct peers *peers, struct sequence *sequence);
-/* Tells the sequence's drafter what was committed: tokens[0 .. count), of which `accepted` were drafted. finish: why the request ends, if it does.
+/* Tells the sequence's drafters what was committed: tokens[0 .. count), of which `accepted` were drafted. finish: why the request ends, if it does.
  * Point to point. */
 enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
                          enum finish_reason finish);

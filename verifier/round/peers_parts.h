@@ -15,12 +15,14 @@ void peers_lose(struct peer *peer, const char *why, const char *advice);
 void peers_rest(struct peer *peer);
 /* To a drafter that has not ended; one that takes no messages is lost. Point to point. */
 enum status peers_send(struct peers *peers, struct peer *peer, struct frame frame);
-/* All tokens of the sequence to its drafter, which then drafts. Point to point. */
-enum status peers_send_open(struct peers *peers, struct sequence *sequence);
+/* All tokens of the sequence to the drafter of this link, which then drafts. Point to point. */
+enum status peers_send_open(struct peers *peers, struct sequence *sequence, struct draft_link *link);
+/* Gives the link the drafter of its kind with the fewest sequences. Point to point. */
+enum status peers_assign_link(struct peers *peers, struct sequence *sequence, struct draft_link *link);
 
 /* peers_take.c */
-/* A proposal for the sequence is there: was it drafted beforehand? Local. */
-void peers_count_hit(struct peers *peers, const struct sequence *sequence, int is_hit);
+/* A proposal is there: was it drafted beforehand? Local. */
+void peers_count_hit(struct peers *peers, const struct draft_link *link, int is_hit);
 /* What came from `name`: a frame of any rank, or one that the channel has refused. sequences: [count]. Local. */
 void peers_take(struct peers *peers, int name, struct frame frame, int refused, struct sequence *sequences, int count);
 

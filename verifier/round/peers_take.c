@@ -8,10 +8,9 @@
 #define LEAST_WAY_NS 1e3
 #define FORGETS      1.1 /* a way that has become longer is known to be so after some proposals */
 
-/* A proposal for the sequence is there: was it drafted beforehand? By what came of the drafts before. */
-void peers_count_hit(struct peers *peers, const struct sequence *sequence, int is_hit)
+/* A proposal is there: was it drafted beforehand? By what came of the drafts before. */
+void peers_count_hit(struct peers *peers, const struct draft_link *link, int is_hit)
 {
-    const struct draft_link *link = &sequence->link;
     struct ahead_outcome *outcome = link->accepted < link->verified ? &peers->ahead.rejected[link->accepted] : &peers->ahead.all;
 
     peers->ahead.hits += is_hit;
@@ -50,10 +49,10 @@ static void least(double *of, int64_t ns)
     *of = *of > 0 && next > FORGETS * *of ? FORGETS * *of : next;
 }
 
-static void measure(struct peers *peers, struct peer *peer, const struct sequence *sequence)
+static void measure(struct peers *peers, struct peer *peer, const struct draft_link *link)
 {
-    const struct proposal *proposal = &sequence->link.proposal;
-    int64_t whole = sequence->link.came_ns - sequence->link.asked_ns, own = (int64_t)proposal->draft_us * 1000;
+    const struct proposal *proposal = &link->proposal;
+    int64_t whole = link->came_ns - link->asked_ns, own = (int64_t)proposal->draft_us * 1000;
     int is_hit = proposal->count > 0 && proposal->ahead == (uint32_t)proposal->count;
 
     own = own < whole ? own : whole;
@@ -63,7 +62,7 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
     clock_add(&peers->wire, whole - own);
     if (has_q(proposal) && !is_hit) /* one that was sent beforehand may have been on its way already when it was asked for */
         least(&peer->wire_ns, whole - own);
-    peers_count_hit(peers, sequence, is_hit);
+    peers_count_hit(peers, link, is_hit);
     if (is_hit)
         clock_add(&peers->ahead.wait, whole);
     if (proposal->ahead > 0) /* that says nothing of how long the drafter takes */
@@ -77,18 +76,19 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
 {
     for (int i = 0; i < count; i++) {
         struct sequence *sequence = &sequences[i];
+        struct draft_link *link = &sequence->link[(peer - peers->peer) % peers->kinds];
 
         if (sequence->request == NULL || (uint32_t)sequence->ticket != proposal->request || proposal->run != peers->run)
             continue;
-        if (proposal->base_length <= (uint32_t)sequence->length && sequence->link.drafter >= 0 && &peers->peer[sequence->link.drafter] == peer) {
-            if (sequence->link.behind && proposal->base_length < (uint32_t)sequence->length)
-                sequence->link.wanted = 0; /* this late proposal answers the last request; the next commit asks again */
-            sequence->link.behind = 0;
-            sequence->link.answered = (int)proposal->base_length;
+        if (proposal->base_length <= (uint32_t)sequence->length && link->drafter >= 0 && &peers->peer[link->drafter] == peer) {
+            if (link->behind && proposal->base_length < (uint32_t)sequence->length)
+                link->wanted = 0; /* this late proposal answers the last request; the next commit asks again */
+            link->behind = 0;
+            link->answered = (int)proposal->base_length;
         }
-        switch (sequence_offer(sequence, proposal)) {
+        switch (sequence_offer(sequence, link, proposal)) {
         case OFFER_TAKEN:
-            measure(peers, peer, sequence);
+            measure(peers, peer, link);
             return;
         case OFFER_KEPT:
             peers->ahead.proposals++;

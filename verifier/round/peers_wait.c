@@ -12,10 +12,13 @@ enum { MISSES_TO_LOSE = 2, PATIENCE = 8 };
 
 int peers_holds(const struct sequence *sequence)
 {
-    return sequence->link.behind && !sequence->request->adaptive;
+    for (int i = 0; i < sequence->linked; i++)
+        if (sequence->link[i].behind && !sequence->request->adaptive)
+            return 1;
+    return 0;
 }
 
-/* Sends an Open for the sequences of drafters that were found again, and gives these drafters to sequences that have none. */
+/* Sends an Open for the sequences of drafters that were found again, and gives these drafters to sequences that have none of their kind. */
 static enum status reopen(struct peers *peers, struct sequence *sequences, int count)
 {
     for (int i = 0; i < peers->count; i++) {
@@ -23,12 +26,14 @@ static enum status reopen(struct peers *peers, struct sequence *sequences, int c
             continue;
         peers->peer[i].reopen = 0;
         for (int s = 0; s < count; s++) {
-            if (sequences[s].request == NULL)
+            struct draft_link *link = &sequences[s].link[i % peers->kinds];
+
+            if (sequences[s].request == NULL || link->kind >= sequences[s].linked)
                 continue;
-            if (sequences[s].link.drafter == i)
-                TRY(peers_send_open(peers, &sequences[s]));
-            else if (sequences[s].link.drafter < 0)
-                TRY(peers_assign(peers, &sequences[s]));
+            if (link->drafter == i)
+                TRY(peers_send_open(peers, &sequences[s], link));
+            else if (link->drafter < 0)
+                TRY(peers_assign_link(peers, &sequences[s], link));
         }
     }
     return STATUS_OK;
@@ -61,12 +66,12 @@ static int64_t steps_ns(const struct peer *peer, int tokens)
 /* PATIENCE times the drafter's usual time, or that of its steps; --draft-deadline before its first answers and at the start of a request, where it
  * counts from the round: the target may have read its prompt before. Never later than the round's own deadline, so a drafter that is found again
  * during a round gets what is left of it. */
-static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
+static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence, const struct draft_link *link)
 {
-    int64_t steps = (int64_t)(PATIENCE * (double)steps_ns(peer, sequence->link.wanted));
+    int64_t steps = (int64_t)(PATIENCE * (double)steps_ns(peer, link->wanted));
     int64_t usual = (int64_t)(PATIENCE * peer->usual_ns), latest = peers->round_ns + peers->longest_ns;
     int64_t wait = usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
-    int64_t asked = sequence->rounds == 0 && sequence->link.asked_ns < peers->round_ns ? peers->round_ns : sequence->link.asked_ns;
+    int64_t asked = sequence->rounds == 0 && link->asked_ns < peers->round_ns ? peers->round_ns : link->asked_ns;
 
     wait = wait > steps ? wait : steps;
     if (peers->patient || peer->answers < 4 || sequence->rounds == 0)
@@ -76,18 +81,18 @@ static int64_t deadline_of(const struct peers *peers, const struct peer *peer, c
 }
 
 /* A drafter that reads a long text sends Heartbeats: the deadline counts from the last one. */
-static int64_t deadline_of_held(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
+static int64_t deadline_of_held(const struct peers *peers, const struct peer *peer, const struct draft_link *link)
 {
-    int64_t from = peer->heard_ns > sequence->link.asked_ns ? peer->heard_ns : sequence->link.asked_ns;
+    int64_t from = peer->heard_ns > link->asked_ns ? peer->heard_ns : link->asked_ns;
 
     return from + peers->longest_ns;
 }
 
 /* Is a proposal still to be waited for? */
-static int is_awaited(const struct sequence *sequence)
+static int is_awaited(const struct sequence *sequence, const struct draft_link *link)
 {
-    return sequence->request != NULL && sequence_is_read(sequence) && sequence->link.wanted > 0 && !sequence->link.has_proposal &&
-           sequence->link.drafter >= 0 && (!sequence->link.behind || peers_holds(sequence));
+    return sequence_is_read(sequence) && link->wanted > 0 && !link->has_proposal && link->drafter >= 0 &&
+           (!link->behind || peers_holds(sequence));
 }
 
 /* It is too slow, or nothing that it says can be taken. */
@@ -103,11 +108,11 @@ static void lose_late(struct peer *peer)
     peers_lose(peer, "sends what is refused", advice);
 }
 
-static void miss(struct peers *peers, struct peer *peer, struct sequence *sequence, int64_t now)
+static void miss(struct peers *peers, struct peer *peer, const struct sequence *sequence, struct draft_link *link, int64_t now)
 {
-    sequence->link.wanted = 0; /* this round goes on without its proposal */
-    sequence->link.missed = 1;
-    sequence->link.behind = 0;
+    link->wanted = 0; /* this round goes on without its proposal */
+    link->missed = 1;
+    link->behind = 0;
     recorder_note("misses a proposal of rank # for request #", peer->name, sequence->request->index, 0);
     if (!peer->late) { /* one delay may hit many of its sequences: it counts once a round */
         peer->misses++;
@@ -118,53 +123,68 @@ static void miss(struct peers *peers, struct peer *peer, struct sequence *sequen
         lose_late(peer);
 }
 
+/* What a link's wait is to end by; 0: it is not waited for, or its deadline has passed, which is counted. */
+static int64_t link_deadline(struct peers *peers, struct sequence *sequence, struct draft_link *link, int64_t now)
+{
+    struct peer *peer;
+    int64_t deadline;
+
+    if (!is_awaited(sequence, link))
+        return 0;
+    peer = &peers->peer[link->drafter];
+    if (peer->lost) {
+        link->behind = 0;
+        return 0;
+    }
+    deadline = link->behind ? deadline_of_held(peers, peer, link) : deadline_of(peers, peer, sequence, link);
+    if (deadline > now)
+        return deadline;
+    miss(peers, peer, sequence, link, now);
+    return 0;
+}
+
 /* The time until which to wait for proposals; 0: no longer. Counts missed deadlines. idle: only sequences that are held (peers_holds) are left. */
 static int64_t next_deadline(struct peers *peers, struct sequence *sequences, int count, int idle)
 {
     int64_t now = clock_ns(), latest = 0, look = peers->round_ns + PEERS_TELL_NS;
 
-    for (int i = 0; i < count; i++) {
-        struct sequence *sequence = &sequences[i];
-        struct peer *peer;
-        int64_t deadline;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; sequences[i].request != NULL && k < sequences[i].linked; k++) {
+            struct draft_link *link = &sequences[i].link[k];
+            int64_t deadline = link_deadline(peers, &sequences[i], link, now);
 
-        if (!is_awaited(sequence))
-            continue;
-        peer = &peers->peer[sequence->link.drafter];
-        if (peer->lost) {
-            sequence->link.behind = 0;
-            continue;
+            if (!link->behind)
+                latest = deadline > latest ? deadline : latest;
+            else if (deadline > 0 && idle && look > now && latest == 0)
+                latest = deadline < look ? deadline : look;
         }
-        deadline = sequence->link.behind ? deadline_of_held(peers, peer, sequence) : deadline_of(peers, peer, sequence);
-        if (deadline <= now)
-            miss(peers, peer, sequence, now);
-        else if (!sequence->link.behind)
-            latest = deadline > latest ? deadline : latest;
-        else if (idle && look > now && latest == 0)
-            latest = deadline < look ? deadline : look;
-    }
     return latest;
 }
 
-/* Gives sequences whose drafter has ended to other drafters; where there are none, they are decoded plainly. */
+/* Gives the link of a drafter that has ended to another one of its kind; where there is none, it is left alone. */
+static enum status look_at_link(struct peers *peers, struct sequence *sequence, struct draft_link *link)
+{
+    struct peer *peer;
+
+    if (link->has_proposal || link->drafter < 0)
+        return STATUS_OK;
+    peer = &peers->peer[link->drafter];
+    if (!peer->gone && !channel_is_gone(peers->channel, peer->name))
+        return STATUS_OK;
+    peers_lose(peer, "has ended", "");
+    peer->gone = 1;
+    peer->sequences--;
+    link->wanted = 0;
+    link->behind = 0;
+    return peers_assign_link(peers, sequence, link);
+}
+
+/* Where a sequence has no drafter left, it is decoded plainly. */
 static enum status look_for_gone(struct peers *peers, struct sequence *sequences, int count)
 {
-    for (int s = 0; s < count; s++) {
-        struct sequence *sequence = &sequences[s];
-        struct peer *peer;
-
-        if (sequence->request == NULL || sequence->link.has_proposal || sequence->link.drafter < 0)
-            continue;
-        peer = &peers->peer[sequence->link.drafter];
-        if (!peer->gone && !channel_is_gone(peers->channel, peer->name))
-            continue;
-        peers_lose(peer, "has ended", "");
-        peer->gone = 1;
-        peer->sequences--;
-        sequence->link.wanted = 0;
-        sequence->link.behind = 0;
-        TRY(peers_assign(peers, sequence));
-    }
+    for (int s = 0; s < count; s++)
+        for (int k = 0; sequences[s].request != NULL && k < sequences[s].linked; k++)
+            TRY(look_at_link(peers, &sequences[s], &sequences[s].link[k]));
     return STATUS_OK;
 }
 

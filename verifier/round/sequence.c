@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/config.h"
+#include "common/sample/rule.h"
 #include "verifier/accept/accept.h"
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,18 @@ static size_t token_bytes(int context)
     return arena_round((size_t)context * sizeof(int32_t));
 }
 
-size_t sequence_bytes(int context, int support_room)
+size_t sequence_bytes(int context, int support_room, int links)
 {
-    return token_bytes(context) + draft_link_bytes(support_room);
+    return token_bytes(context) + arena_round((size_t)links * sizeof(struct draft_link)) + (size_t)links * draft_link_bytes(support_room);
 }
 
-void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room)
+void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room, int links)
 {
-    *sequence = (struct sequence){.slot = slot};
+    *sequence = (struct sequence){.slot = slot, .links = links};
     sequence->tokens = arena_take(arena, token_bytes(context));
-    draft_link_init(&sequence->link, arena, support_room);
+    sequence->link = arena_take(arena, (size_t)links * sizeof *sequence->link);
+    for (int i = 0; i < links; i++)
+        draft_link_init(&sequence->link[i], arena, i, support_room);
 }
 
 int sequence_common(const struct sequence *sequence, const int32_t *tokens, int count)
@@ -128,7 +131,10 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->length = request->prompt_count;
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
     sequence->limit = request->prompt_count + limit;
-    draft_link_reset(&sequence->link);
+    sequence->linked = rule_of(&sequence->sampling)->siblings == RULE_SIBLINGS_ANY && accept_takes_trees(&sequence->sampling) ? sequence->links : 1;
+    for (int i = 0; i < sequence->links; i++)
+        draft_link_reset(&sequence->link[i]);
+    sequence->merged.is_there = 0;
     sequence->adaptive = -1;
     sequence->rounds = sequence->drafted = sequence->tested = sequence->accepted = 0;
     sequence->started_ns = clock_ns();
@@ -144,17 +150,47 @@ void sequence_close(struct sequence *sequence)
     sequence->request = NULL;
 }
 
-enum offer sequence_offer(struct sequence *sequence, const struct proposal *proposal)
+enum offer sequence_offer(struct sequence *sequence, struct draft_link *link, const struct proposal *proposal)
 {
     uint32_t length = (uint32_t)sequence->length;
 
-    if (proposal->sampling_digest != sequence->sampling_digest || (proposal->is_tree && !accept_takes_trees(&sequence->sampling)))
+    if (proposal->sampling_digest != sequence->sampling_digest || (proposal->is_tree && (sequence->linked > 1 || !accept_takes_trees(&sequence->sampling))))
         return OFFER_REFUSED;
     if (proposal->base_length > length && proposal->base_length - length <= MESSAGE_MAX_COMMIT)
-        return draft_link_keep(&sequence->link, proposal) ? OFFER_KEPT : OFFER_REFUSED;
+        return draft_link_keep(link, proposal) ? OFFER_KEPT : OFFER_REFUSED;
     if (proposal->base_length != length || proposal->base_digest != sequence->digest)
         return OFFER_REFUSED;
-    return draft_link_take(&sequence->link, proposal) ? OFFER_TAKEN : OFFER_REFUSED;
+    return draft_link_take(link, proposal) ? OFFER_TAKEN : OFFER_REFUSED;
+}
+
+void sequence_merge(struct sequence *sequence, const struct merge *merge)
+{
+    const struct proposal *from[MERGE_MOST] = {NULL};
+
+    for (int i = 0; i < sequence->linked; i++)
+        from[i] = sequence->link[i].has_proposal ? &sequence->link[i].proposal : NULL;
+    if (sequence->linked > 1)
+        merge_chains(merge, from, sequence->linked, sequence_wants(sequence), &sequence->merged);
+}
+
+const struct proposal *sequence_latest(const struct sequence *sequence)
+{
+    return sequence->linked > 1 ? &sequence->merged.proposal : &sequence->link[0].proposal;
+}
+
+const struct proposal *sequence_proposal(const struct sequence *sequence)
+{
+    int is_there = sequence->linked > 1 ? sequence->merged.is_there : sequence->link[0].has_proposal;
+
+    return is_there ? sequence_latest(sequence) : NULL;
+}
+
+int sequence_has_drafter(const struct sequence *sequence)
+{
+    for (int i = 0; i < sequence->linked; i++)
+        if (sequence->link[i].drafter >= 0 && !sequence->link[i].behind)
+            return 1;
+    return 0;
 }
 
 void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count)
@@ -163,7 +199,9 @@ void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count
     sequence->digest = digest_tokens(sequence->digest, tokens, count);
     sequence->length += count;
     sequence->cached = sequence->length - 1;
-    draft_link_use_up(&sequence->link);
+    sequence->merged.is_there = 0;
+    for (int i = 0; i < sequence->linked; i++)
+        draft_link_use_up(&sequence->link[i]);
 }
 
 int sequence_wants(const struct sequence *sequence)

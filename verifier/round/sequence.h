@@ -1,11 +1,12 @@
 /* A sequence is a request being decoded: it owns the truth, that is the committed tokens, their digest, and how many of them are
- * in the target's cache. Invariant: committed tokens are only added, never changed, and the digest is always theirs. What its drafter was told and
- * has proposed is in the link. Only the lead's thread may call. Never sends or waits, and only opening and closing allocate. */
+ * in the target's cache. Invariant: committed tokens are only added, never changed, and the digest is always theirs. What its drafters were told and
+ * have proposed is in their links, and what is merged from them here. Only the lead's thread may call. Never sends or waits, and only opening and closing allocate. */
 #ifndef TANDEM_VERIFIER_ROUND_SEQUENCE_H
 #define TANDEM_VERIFIER_ROUND_SEQUENCE_H
 
 #include "verifier/request/completion.h"
 #include "verifier/round/draft_link.h"
+#include "verifier/round/merge.h"
 #include "verifier/team/team.h"
 
 struct sequence {
@@ -30,15 +31,18 @@ struct sequence {
     double logprob_sum;       /* of its own tokens, where completions are chosen by it (request_chooses) */
 
     int adaptive;         /* the draft length that the lead chose; -1: the request has one of its own */
-    struct draft_link link; /* the drafter, and its proposal */
+    int links;               /* draft links that there are, */
+    int linked;              /* and those in use: all of them where the rule compares tokens, else the first alone */
+    struct draft_link *link; /* [links] by the kind of drafter: what it was told, and its proposal */
+    struct merged merged;    /* of their proposals, where several are in use */
 
     int64_t started_ns, first_ns, ended_ns;
     int64_t rounds, drafted, tested, accepted; /* tested: accepted drafts and the first rejected one */
 };
 
 /* Bytes that sequence_init takes from an arena. */
-size_t sequence_bytes(int context, int support_room);
-void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room);
+size_t sequence_bytes(int context, int support_room, int links);
+void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room, int links);
 /* How many of these leading tokens the slot's cache holds, or will hold once its prompt is read.  tokens: [count] */
 int sequence_common(const struct sequence *sequence, const int32_t *tokens, int count);
 /* Is the prompt in the cache, except for the newest token, which is fed with the drafts? */
@@ -66,10 +70,19 @@ void sequence_close(struct sequence *sequence);
 
 /* What becomes of a proposal that is offered. */
 enum offer { OFFER_REFUSED, OFFER_TAKEN, OFFER_KEPT };
-/* Copies a proposal into the link if it was computed on exactly the committed tokens with exactly the request's sampling, and is no tree where the
- * rule decides about chains alone, or onto its shelf if it
+/* Copies a proposal into that link if it was computed on exactly the committed tokens with exactly the request's sampling, and is no tree where the
+ * rule decides about chains alone or chains are merged, or onto its shelf if it
  * begins with more tokens, which may be committed next. */
-enum offer sequence_offer(struct sequence *sequence, const struct proposal *proposal);
+enum offer sequence_offer(struct sequence *sequence, struct draft_link *link, const struct proposal *proposal);
+/* Joins what its drafters proposed into the one tree that is verified: of all their drafts the `most` best by what was accepted of each kind before.
+ * Where one link is in use its proposal stays as it is. */
+void sequence_merge(struct sequence *sequence, const struct merge *merge);
+/* What is to be verified in this round; NULL: nothing was drafted, and where several links are in use, before sequence_merge. */
+const struct proposal *sequence_proposal(const struct sequence *sequence);
+/* The same also after its tokens were committed, until the next comes; of no meaning where there was none. */
+const struct proposal *sequence_latest(const struct sequence *sequence);
+/* Is one of its drafters there, and not behind? */
+int sequence_has_drafter(const struct sequence *sequence);
 /* Appends committed tokens and drops the proposal. */
 void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count);
 /* Drafts to ask for now: at most the draft length, and one less than the tokens that may still come, as a round adds a token of the target's own. */

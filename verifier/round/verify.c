@@ -25,8 +25,9 @@ static int node_behind(const struct proposal *proposal, int row)
 static const struct proposal *proposal_of(const struct sequence *sequence)
 {
     static const struct proposal none = {0};
+    const struct proposal *proposal = sequence_proposal(sequence);
 
-    return sequence->link.has_proposal ? &sequence->link.proposal : &none;
+    return proposal != NULL ? proposal : &none;
 }
 
 enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_outputs, int max_ids)

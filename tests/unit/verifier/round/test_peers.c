@@ -61,7 +61,7 @@ static void open_all(int count)
     channel_loop_hook(end[0], &hooks);
     assert_int_equal(message_space_open(&space), STATUS_OK);
     assert_int_equal(peers_open(&peers, end[0], names, count, RUN, VOCAB, DEADLINE_MS), STATUS_OK);
-    assert_int_equal(arena_open(&arena, (size_t)count * sequence_bytes(CONTEXT, MESSAGE_MAX_SUPPORT), "the sequences"), STATUS_OK);
+    assert_int_equal(arena_open(&arena, (size_t)count * sequence_bytes(CONTEXT, MESSAGE_MAX_SUPPORT, 1), "the sequences"), STATUS_OK);
     for (int i = 0; i < count; i++) {
         request[i] = (struct request){.index = (uint32_t)i,
                                       .tokens = prompt,
@@ -69,11 +69,11 @@ static void open_all(int count)
                                       .sampling = sampling_default,
                                       .max_tokens = CONTEXT,
                                       .draft_length = 4};
-        sequence_init(&sequence[i], &arena, i, CONTEXT, MESSAGE_MAX_SUPPORT);
+        sequence_init(&sequence[i], &arena, i, CONTEXT, MESSAGE_MAX_SUPPORT, 1);
         assert_int_equal(sequence_open(&sequence[i], &request[i], 0, NULL, NULL, 0, CONTEXT), STATUS_OK);
         sequence[i].cached = sequence[i].length - 1; /* its prompt is read */
         assert_int_equal(peers_assign(&peers, &sequence[i]), STATUS_OK);
-        assert_int_equal(sequence[i].link.drafter, i);
+        assert_int_equal(sequence[i].link[0].drafter, i);
     }
 }
 
@@ -210,7 +210,7 @@ static void test_peers__a_round_ends_in_time_also_where_a_drafter_is_found_in_it
     }
     assert_int_equal(peers.peer[0].lost, 0);
     is_asked(2);
-    sequence[1].link.answered = sequence[1].length; /* it has read all that */
+    sequence[1].link[0].answered = sequence[1].length; /* it has read all that */
     speaks_ns = now + 15 * MS; /* it is asked in this round, and this is its answer; then it is silent again */
     assert_int_equal(take_round(), DEADLINE_MS);
     assert_int_equal(is_asked(2), 1);

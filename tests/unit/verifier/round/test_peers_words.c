@@ -73,8 +73,8 @@ static int open_rig(void **state)
     rig->request = (struct request){
         .index = 9, .tokens = prompt, .prompt_count = PROMPT, .sampling = sampling_default, .max_tokens = 40, .draft_length = LENGTH};
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &rig->tokenizer), STATUS_OK);
-    assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM), "a sequence"), STATUS_OK);
-    sequence_init(&rig->sequence, &rig->arena, 0, CONTEXT, ROOM);
+    assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM, 1), "a sequence"), STATUS_OK);
+    sequence_init(&rig->sequence, &rig->arena, 0, CONTEXT, ROOM, 1);
     assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     rig->sequence.cached = rig->sequence.length - 1; /* its prompt is read */
     assert_int_equal(channel_loop_open(ENDS, NULL, rig->end), STATUS_OK);
@@ -135,7 +135,7 @@ static void assert_hears_nothing(struct rig *rig)
 static void assign(struct rig *rig)
 {
     assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
-    assert_hears_open(rig, rig->sequence.link.wanted);
+    assert_hears_open(rig, rig->sequence.link[0].wanted);
 }
 
 /* A round's collecting, waits and all. */
@@ -188,7 +188,7 @@ static void propose_fitting(struct rig *rig)
 static void miss(struct rig *rig)
 {
     collect(rig);
-    assert_false(rig->sequence.link.has_proposal);
+    assert_false(rig->sequence.link[0].has_proposal);
     commit(rig, 1, FINISH_NOT);
 }
 
@@ -199,7 +199,7 @@ static void test_peers_words__a_proposal_ends_the_wait(void **state)
     assign(rig);
     propose_fitting(rig);
     collect(rig);
-    assert_true(rig->sequence.link.has_proposal);
+    assert_true(rig->sequence.link[0].has_proposal);
     assert_true(rig->now_ns < DEADLINE_NS);
     assert_int_equal(rig->peers.stale, 0);
 }
@@ -224,7 +224,7 @@ static void test_peers_words__a_commit_says_what_was_committed(void **state)
         assert_int_equal(heard.keep, rig->sequence.length - 1);
         assert_int_equal(heard.finish, finish ? FINISH_STOP : FINISH_NOT);
         assert_int_equal(heard.draft_length, finish ? 0 : LENGTH);
-        assert_int_equal(rig->sequence.link.wanted, finish ? 0 : LENGTH);
+        assert_int_equal(rig->sequence.link[0].wanted, finish ? 0 : LENGTH);
     }
 }
 
@@ -254,7 +254,7 @@ static void take_round(struct rig *rig, int has_q, uint32_t draft_us)
     else
         propose_fitting(rig);
     collect(rig);
-    assert_true(rig->sequence.link.has_proposal);
+    assert_true(rig->sequence.link[0].has_proposal);
     commit(rig, 1, FINISH_NOT);
     assert_int_equal(hear(rig, &frame), MESSAGE_COMMIT);
 }
@@ -335,7 +335,7 @@ static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(
     for (int i = 0; i < 5; i++)
         propose(rig, &wrong[i]);
     collect(rig);
-    assert_false(rig->sequence.link.has_proposal);
+    assert_false(rig->sequence.link[0].has_proposal);
     assert_int_equal(rig->peers.stale, 5);
     assert_true(rig->now_ns >= DEADLINE_NS);
 }
@@ -394,7 +394,7 @@ static void test_peers_words__a_drafter_that_reads_is_not_waited_for(void **stat
     for (int i = 0; i < 5; i++) {
         assert_false(peers_holds(&rig->sequence));
         collect(rig);
-        assert_false(rig->sequence.link.has_proposal);
+        assert_false(rig->sequence.link[0].has_proposal);
         commit(rig, 1, FINISH_NOT);
         assert_hears_nothing(rig);
     }
@@ -411,7 +411,7 @@ static void test_peers_words__a_drafter_that_reads_is_not_waited_for(void **stat
     assert_int_equal(open.count, rig->sequence.length);
     propose_fitting(rig);
     collect(rig);
-    assert_true(rig->sequence.link.has_proposal);
+    assert_true(rig->sequence.link[0].has_proposal);
 }
 
 /* Where the draft length is fixed the sequence waits as long as the drafter is heard, for its text is to be the same however long that takes. */
@@ -429,7 +429,7 @@ static void test_peers_words__a_sequence_of_fixed_drafts_waits_for_a_drafter_tha
     }
     propose_fitting(rig);
     collect(rig);
-    assert_true(rig->sequence.link.has_proposal && !peers_holds(&rig->sequence));
+    assert_true(rig->sequence.link[0].has_proposal && !peers_holds(&rig->sequence));
 }
 
 static void test_peers_words__a_sequence_waits_no_longer_than_for_any_drafter_that_is_silent(void **state)
@@ -442,7 +442,7 @@ static void test_peers_words__a_sequence_waits_no_longer_than_for_any_drafter_th
         assert_true(rig->now_ns <= 2 * DEADLINE_NS);
     }
     assert_int_equal(rig->peers.peer[0].misses, 1);
-    assert_int_equal(rig->sequence.link.wanted, 0);
+    assert_int_equal(rig->sequence.link[0].wanted, 0);
 }
 
 static void test_peers_words__what_is_no_message_for_the_lead_is_refused(void **state)
@@ -498,7 +498,7 @@ static void test_peers_words__a_lost_drafter_that_is_heard_gets_everything_and_i
     assert_hears_open(rig, LENGTH); /* it missed that one, too */
     propose_fitting(rig);
     collect(rig);
-    assert_true(rig->sequence.link.has_proposal);
+    assert_true(rig->sequence.link[0].has_proposal);
     commit(rig, 1, FINISH_NOT);
     collect(rig);
     assert_false(rig->peers.peer[0].lost); /* an answer made its misses good */
@@ -514,7 +514,7 @@ static void test_peers_words__a_drafter_that_takes_nothing_is_lost(void **state)
     assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
     assert_true(rig->peers.peer[0].lost);
     assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
-    assert_int_equal(rig->sequence.link.drafter, -1);
+    assert_int_equal(rig->sequence.link[0].drafter, -1);
 }
 
 /* A request of which one token is left, or for which no draft is worth while. */
@@ -538,7 +538,7 @@ static void assign_without_drafts(struct rig *rig)
 {
     rig->sequence.adaptive = 0;
     assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
-    assert_int_equal(rig->sequence.link.drafter, 0);
+    assert_int_equal(rig->sequence.link[0].drafter, 0);
     assert_hears_nothing(rig);
 }
 
@@ -569,9 +569,9 @@ static void test_peers_words__a_drafter_is_asked_for_no_more_than_it_has_room_fo
 
     rig->peers.peer[0].context = PROMPT + 3;
     assign(rig);
-    assert_int_equal(rig->sequence.link.wanted, 2);
+    assert_int_equal(rig->sequence.link[0].wanted, 2);
     commit(rig, 2, FINISH_NOT);
-    assert_int_equal(rig->sequence.link.wanted, 0);
+    assert_int_equal(rig->sequence.link[0].wanted, 0);
 }
 
 /* Without a bound on what is read at a time these never end. */
@@ -586,7 +586,7 @@ static void test_peers_words__a_drafter_that_never_stops_sending_does_not_hold_t
     assert_true(rig->now_ns >= DEADLINE_NS);
     commit(rig, 1, FINISH_NOT);
     assert_hears_open(rig, LENGTH);
-    rig->sequence.link.wanted = 0;
+    rig->sequence.link[0].wanted = 0;
     collect(rig); /* nothing is */
 }
 

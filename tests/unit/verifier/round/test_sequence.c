@@ -30,10 +30,10 @@ static int open_rig(void **state)
     rig->request = (struct request){
         .tokens = prompt, .prompt_count = PROMPT, .sampling = sampling_default, .max_tokens = 10, .draft_length = 4};
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &rig->tokenizer), STATUS_OK);
-    assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM), "a sequence"), STATUS_OK);
-    sequence_init(&rig->sequence, &rig->arena, 2, CONTEXT, ROOM);
+    assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM, 1), "a sequence"), STATUS_OK);
+    sequence_init(&rig->sequence, &rig->arena, 2, CONTEXT, ROOM, 1);
     assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
-    rig->sequence.link.wanted = 4;
+    rig->sequence.link[0].wanted = 4;
     return 0;
 }
 
@@ -141,15 +141,15 @@ static void test_sequence__open_gathers_what_is_asked_of_tokens(void **state)
         sequence_close(&rig->sequence);
         rig->request.ignore_eos = ignore;
         assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, eos, 2, CONTEXT), STATUS_OK);
-        rig->sequence.link.wanted = 4;
+        rig->sequence.link[0].wanted = 4;
         assert_int_equal(rig->sequence.bias.tokens, 1);
         assert_int_equal(rig->sequence.bias.min_tokens, 3);
         assert_int_equal(rig->sequence.bias.enders, ignore ? 1 : 3);
         assert_int_equal(rig->sequence.bias.ender[0], 50);
-        assert_false(sequence_offer(&rig->sequence, &plain));
+        assert_false(sequence_offer(&rig->sequence, rig->sequence.link, &plain));
         proposal.sampling_digest = bias_digest(&rig->sequence.bias, sampling_digest(&rig->request.sampling));
-        assert_true(sequence_offer(&rig->sequence, &proposal));
-        rig->sequence.link.has_proposal = 0;
+        assert_true(sequence_offer(&rig->sequence, rig->sequence.link, &proposal));
+        rig->sequence.link[0].has_proposal = 0;
     }
 }
 
@@ -161,13 +161,13 @@ static void test_sequence__offer_copies_what_fits(void **state)
 
     memcpy(own_ids, ids, sizeof own_ids);
     proposal.q[1].id = own_ids;
-    assert_true(sequence_offer(&rig->sequence, &proposal));
+    assert_true(sequence_offer(&rig->sequence, rig->sequence.link, &proposal));
     memset(own_ids, 0, sizeof own_ids); /* the message's memory is used again */
-    assert_true(rig->sequence.link.has_proposal);
-    assert_int_equal(rig->sequence.link.proposal.count, 2);
-    assert_int_equal(rig->sequence.link.proposal.q[0].count, 0);
-    assert_memory_equal(rig->sequence.link.proposal.q[1].id, ids, sizeof own_ids);
-    assert_memory_equal(rig->sequence.link.proposal.q[1].weight, weights, sizeof own_ids);
+    assert_true(rig->sequence.link[0].has_proposal);
+    assert_int_equal(rig->sequence.link[0].proposal.count, 2);
+    assert_int_equal(rig->sequence.link[0].proposal.q[0].count, 0);
+    assert_memory_equal(rig->sequence.link[0].proposal.q[1].id, ids, sizeof own_ids);
+    assert_memory_equal(rig->sequence.link[0].proposal.q[1].weight, weights, sizeof own_ids);
 }
 
 static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void **state)
@@ -185,16 +185,16 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
         else if (i == 2)
             proposal.sampling_digest ^= 1;
         else if (i == 3)
-            rig->sequence.link.wanted = 0; /* nothing was asked for */
+            rig->sequence.link[0].wanted = 0; /* nothing was asked for */
         else if (i == 4)
             proposal.is_tree = 1; /* which rejection does not decide about */
         else
             proposal.q[1].count = ROOM + 1;
-        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_REFUSED);
-        assert_false(rig->sequence.link.has_proposal);
+        assert_int_equal(sequence_offer(&rig->sequence, rig->sequence.link, &proposal), OFFER_REFUSED);
+        assert_false(rig->sequence.link[0].has_proposal);
         for (int k = 0; k < DRAFT_SHELF; k++)
-            assert_false(rig->sequence.link.shelf[k].is_there);
-        rig->sequence.link.wanted = 4;
+            assert_false(rig->sequence.link[0].shelf[k].is_there);
+        rig->sequence.link[0].wanted = 4;
     }
 }
 
@@ -214,11 +214,11 @@ static void test_sequence__offer_of_a_tree_is_taken_where_the_rule_decides_about
         proposal.parent[0] = proposal.parent[1] = -1;
         rig->sequence.sampling.temperature = rule[i].temperature;
         rig->sequence.sampling.accept = rule[i].accept;
-        rig->sequence.link.wanted = 1 + i % 2;
-        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_TAKEN);
-        assert_true(rig->sequence.link.proposal.is_tree);
-        assert_int_equal(rig->sequence.link.proposal.count, 1 + i % 2);
-        assert_int_equal(rig->sequence.link.proposal.parent[0], -1);
+        rig->sequence.link[0].wanted = 1 + i % 2;
+        assert_int_equal(sequence_offer(&rig->sequence, rig->sequence.link, &proposal), OFFER_TAKEN);
+        assert_true(rig->sequence.link[0].proposal.is_tree);
+        assert_int_equal(rig->sequence.link[0].proposal.count, 1 + i % 2);
+        assert_int_equal(rig->sequence.link[0].proposal.parent[0], -1);
     }
 }
 
@@ -227,9 +227,9 @@ static void test_sequence__offer_of_more_than_was_asked_for_is_cut(void **state)
     struct rig *rig = *state;
     struct proposal proposal = fitting(rig);
 
-    rig->sequence.link.wanted = 1;
-    assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_TAKEN);
-    assert_int_equal(rig->sequence.link.proposal.count, 1);
+    rig->sequence.link[0].wanted = 1;
+    assert_int_equal(sequence_offer(&rig->sequence, rig->sequence.link, &proposal), OFFER_TAKEN);
+    assert_int_equal(rig->sequence.link[0].proposal.count, 1);
 }
 
 /* A proposal for tokens that are not committed yet is used when they are, once, and only for just these. */
@@ -246,20 +246,20 @@ static void test_sequence__what_is_drafted_ahead_lies_on_the_shelf_until_its_tok
         proposal.q[1].id = own_ids;
         proposal.base_length += 2;
         proposal.base_digest = digest_tokens(rig->sequence.digest, tokens, 2);
-        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
+        assert_int_equal(sequence_offer(&rig->sequence, rig->sequence.link, &proposal), OFFER_KEPT);
         memset(own_ids, 0, sizeof own_ids);
         now.q[1].id = own_ids;
-        assert_false(rig->sequence.link.has_proposal);
-        assert_int_equal(sequence_offer(&rig->sequence, &now), OFFER_TAKEN); /* beside it */
+        assert_false(rig->sequence.link[0].has_proposal);
+        assert_int_equal(sequence_offer(&rig->sequence, rig->sequence.link, &now), OFFER_TAKEN); /* beside it */
         sequence_commit(&rig->sequence, same ? tokens : others, 2);
-        assert_false(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest)); /* nothing was asked for */
-        rig->sequence.link.wanted = 4;
-        assert_int_equal(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest), same);
-        assert_int_equal(rig->sequence.link.has_proposal, same);
+        assert_false(draft_link_fetch(rig->sequence.link, rig->sequence.length, rig->sequence.digest)); /* nothing was asked for */
+        rig->sequence.link[0].wanted = 4;
+        assert_int_equal(draft_link_fetch(rig->sequence.link, rig->sequence.length, rig->sequence.digest), same);
+        assert_int_equal(rig->sequence.link[0].has_proposal, same);
         if (same)
-            assert_memory_equal(rig->sequence.link.proposal.q[1].id, ids, sizeof own_ids);
-        rig->sequence.link.has_proposal = 0;
-        assert_int_equal(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest), 0); /* it is used up */
+            assert_memory_equal(rig->sequence.link[0].proposal.q[1].id, ids, sizeof own_ids);
+        rig->sequence.link[0].has_proposal = 0;
+        assert_int_equal(draft_link_fetch(rig->sequence.link, rig->sequence.length, rig->sequence.digest), 0); /* it is used up */
     }
 }
 
@@ -295,12 +295,12 @@ static void commit_one_of(struct rig *rig, int which)
     for (int i = 0; i < DRAFT_SHELF; i++) {
         struct proposal proposal = ahead_of(rig, 1 + i % 2, i);
 
-        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
+        assert_int_equal(sequence_offer(&rig->sequence, rig->sequence.link, &proposal), OFFER_KEPT);
     }
     sequence_commit(&rig->sequence, which % 2 ? tokens : tokens + 1, 1 + which % 2);
-    rig->sequence.link.wanted = 4;
-    assert_true(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest));
-    assert_int_equal(rig->sequence.link.proposal.token[0], which);
+    rig->sequence.link[0].wanted = 4;
+    assert_true(draft_link_fetch(rig->sequence.link, rig->sequence.length, rig->sequence.digest));
+    assert_int_equal(rig->sequence.link[0].proposal.token[0], which);
 }
 
 /* Each is found, and the others go. */
@@ -310,10 +310,10 @@ static void test_sequence__of_several_texts_that_which_is_committed_is_taken(voi
 
     for (int which = 0; which < DRAFT_SHELF; which++) {
         reopen(rig, rig->sequence.tokens, 3);
-        rig->sequence.link.wanted = 4;
+        rig->sequence.link[0].wanted = 4;
         commit_one_of(rig, which);
         for (int i = 0; i < DRAFT_SHELF; i++)
-            assert_false(rig->sequence.link.shelf[i].is_there);
+            assert_false(rig->sequence.link[0].shelf[i].is_there);
     }
 }
 
@@ -326,11 +326,11 @@ static void test_sequence__what_came_late_pushes_out_nothing_of_the_next_draft(v
     for (int late = 0; late <= DRAFT_SHELF; late++)
         for (int which = 0; which < DRAFT_SHELF; which++) {
             reopen(rig, rig->sequence.tokens, 3);
-            rig->sequence.link.wanted = 4;
+            rig->sequence.link[0].wanted = 4;
             for (int i = 0; i < late; i++) {
                 struct proposal proposal = ahead_of(rig, 1 + i % MESSAGE_MAX_COMMIT, 100 + i);
 
-                assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
+                assert_int_equal(sequence_offer(&rig->sequence, rig->sequence.link, &proposal), OFFER_KEPT);
             }
             commit_one_of(rig, which);
         }
@@ -343,15 +343,15 @@ static void test_sequence__commit_uses_the_proposal_up(void **state)
     const int32_t all[] = {30, 31, 32, 9, 8};
     struct proposal proposal = fitting(rig);
 
-    assert_true(sequence_offer(&rig->sequence, &proposal));
+    assert_true(sequence_offer(&rig->sequence, rig->sequence.link, &proposal));
     sequence_commit(&rig->sequence, tokens, 2);
     assert_int_equal(rig->sequence.length, 5);
     assert_int_equal(rig->sequence.cached, 4);
     assert_memory_equal(rig->sequence.tokens, all, sizeof all);
     assert_true(rig->sequence.digest == digest_tokens(DIGEST_EMPTY, all, 5));
-    assert_false(rig->sequence.link.has_proposal);
-    assert_int_equal(rig->sequence.link.wanted, 0);
-    assert_false(sequence_offer(&rig->sequence, &proposal)); /* it comes again, too late */
+    assert_false(rig->sequence.link[0].has_proposal);
+    assert_int_equal(rig->sequence.link[0].wanted, 0);
+    assert_false(sequence_offer(&rig->sequence, rig->sequence.link, &proposal)); /* it comes again, too late */
 }
 
 static void test_sequence__a_new_prompt_keeps_what_the_cache_holds_of_it(void **state)

@@ -1,0 +1,100 @@
+#include "common/options/options_merge.h"
+
+#include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/sample/rule.h"
+#include <string.h>
+
+int options_kinds(const struct options *options)
+{
+    return 1 + (options_drafts(options) ? options->rounds.merge.count : 0);
+}
+
+void options_of_kind(const struct options *options, int kind, struct options *own)
+{
+    *own = *options;
+    if (kind == 0)
+        return;
+    own->model.draft = options->rounds.merge.text[kind - 1];
+    own->model.draft_way = options->rounds.merged_way[kind - 1];
+    own->model.draft_is_known = 0;
+    if (!options_draft_runs_model(&own->model.draft_way)) {
+        own->rounds.cascade = CASCADE_NONE;
+        own->rounds.copy_first = 0;
+    }
+    if (!options_draft_kind(&own->model.draft_way)->draws)
+        own->rounds.stopping.kind = STOPPING_NEVER;
+}
+
+int options_kinds_run_models(const struct options *options)
+{
+    struct options own;
+
+    for (int kind = 0; kind < options_kinds(options); kind++) {
+        options_of_kind(options, kind, &own);
+        if (options_draft_runs_model(&own.model.draft_way))
+            return 1;
+    }
+    return 0;
+}
+
+enum status options_merge_read(struct options *options)
+{
+    for (int i = 0; i < options->rounds.merge.count; i++)
+        TRY(options_draft_read(options->rounds.merge.text[i], &options->rounds.merged_way[i]));
+    return STATUS_OK;
+}
+
+static int are_equal(const struct options *options, int one, int other)
+{
+    struct options a, b;
+    char first[OPTIONS_DRAFT_TEXT], second[OPTIONS_DRAFT_TEXT];
+
+    options_of_kind(options, one, &a);
+    options_of_kind(options, other, &b);
+    options_draft_write(&a.model.draft_way, first);
+    options_draft_write(&b.model.draft_way, second);
+    if (strcmp(first, second) != 0)
+        return 0;
+    if (a.model.draft_way.file == NULL && !options_draft_kind(&a.model.draft_way)->own_model)
+        return 1;
+    return a.model.draft != NULL && b.model.draft != NULL && strcmp(a.model.draft, b.model.draft) == 0;
+}
+
+/* Is a kind named twice? It would propose the same twice. */
+static enum status check_names(const struct options *options)
+{
+    for (int i = 1; i < options_kinds(options); i++)
+        for (int j = 0; j < i; j++)
+            if (are_equal(options, i, j)) {
+                log_error("--merge %s names what drafts already: it would propose the same", options->rounds.merge.text[i - 1]);
+                return STATUS_USAGE;
+            }
+    return STATUS_OK;
+}
+
+enum status options_merge_check(const struct options *options)
+{
+    const struct rule *rule = rule_of(&options->request.sampling);
+    int kinds = options_kinds(options), is_cold = options->request.sampling.temperature == 0;
+
+    if (options->rounds.merge.count == 0 || options->rounds.solo || options->ranks.drafters == 0)
+        return STATUS_OK;
+    if (kinds == 1)
+        log_error("--merge %s adds to what --draft says, expected --draft beside --target", options->rounds.merge.text[0]);
+    else if (options->ranks.drafters > 0 && options->ranks.drafters < kinds)
+        log_error("--merge: %d kinds of drafters need a rank each, and --drafters is %d, expected %d or more", kinds, options->ranks.drafters, kinds);
+    else if (rule != NULL && (rule->siblings != RULE_SIBLINGS_ANY || !rule->trees))
+        log_error("--merge makes trees of proposals, which only rules that compare tokens can decide about; expected --accept walk or coupled%s, "
+                  "not %s",
+                  is_cold ? "" : ", or --temperature 0", rule->name);
+    else if (options->rounds.shape.kind != TREE_CHAIN)
+        log_error("--merge joins chains, expected no --tree %s", options->rounds.tree);
+    else if (options->rounds.synthetic_acceptance >= 0)
+        log_error("--merge: a path is that of the target's own tokens, expected no --synthetic-acceptance");
+    else if (options->checks.breakage != BREAKAGE_NONE)
+        log_error("--break is of one drafter, expected no --merge");
+    else
+        return check_names(options);
+    return STATUS_USAGE;
+}

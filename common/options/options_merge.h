@@ -1,0 +1,20 @@
+/* Several drafters for one request: --draft says the first, each --merge one more, and every drafter rank is of one of these kinds, in turn. What a
+ * rank of a kind has to know is the job's options with that kind in the place of --draft. Reading keeps texts in the options; the rest is pure. */
+#ifndef TANDEM_COMMON_OPTIONS_OPTIONS_MERGE_H
+#define TANDEM_COMMON_OPTIONS_OPTIONS_MERGE_H
+
+#include "common/options/options.h"
+
+/* Kinds of drafters: 1 where nothing is merged. */
+int options_kinds(const struct options *options);
+/* Writes the options as a drafter of that kind has them; the first kind has them as they are. They borrow the job's texts: not to be released.
+ * kind: 0 .. options_kinds - 1 */
+void options_of_kind(const struct options *options, int kind, struct options *own);
+/* Does a rank of any kind run a model? */
+int options_kinds_run_models(const struct options *options);
+/* Reads what each --merge says. STATUS_USAGE with a line. */
+enum status options_merge_read(struct options *options);
+/* Is there something to merge, a rule for it, and ranks? STATUS_USAGE with a line that says what was expected. */
+enum status options_merge_check(const struct options *options);
+
+#endif

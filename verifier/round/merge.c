@@ -1,0 +1,152 @@
+#include "verifier/round/merge.h"
+
+enum { NODES = MERGE_MOST * MESSAGE_MAX_DRAFT };
+#define FADE         0.98
+#define PRIOR        0.5 /* the rate of a kind of which nothing is known yet, */
+#define PRIOR_WEIGHT 2.0 /* and of how many drafts it counts as */
+
+/* All drafts of all chains. A node comes after its parent. */
+struct trie {
+    int count;
+    int32_t token[NODES];
+    int16_t parent[NODES]; /* -1: the newest committed token */
+    int16_t depth[NODES];
+    uint8_t source[NODES];
+    double value[NODES]; /* probability that it is accepted */
+    int16_t place[NODES]; /* in the merged proposal; -1: not in it */
+};
+
+int merge_agreed(const struct proposal *chain, const int32_t *tokens, int count)
+{
+    int agreed = 0;
+
+    while (agreed < chain->count && agreed < count && chain->token[agreed] == tokens[agreed])
+        agreed++;
+    return agreed;
+}
+
+void merge_learn(struct merge *merge, int kind, int compared, int agreed)
+{
+    for (int depth = 0; depth < compared && depth <= agreed; depth++) {
+        merge->tested[kind][depth] = FADE * merge->tested[kind][depth] + 1;
+        merge->agreed[kind][depth] = FADE * merge->agreed[kind][depth] + (depth < agreed);
+    }
+}
+
+/* A depth that was seldom tested is assumed to be as the one before it. */
+double merge_rate(const struct merge *merge, int kind, int depth)
+{
+    double rate = PRIOR;
+
+    for (int i = 0; i <= depth; i++)
+        rate = (merge->agreed[kind][i] + PRIOR_WEIGHT * rate) / (merge->tested[kind][i] + PRIOR_WEIGHT);
+    return rate;
+}
+
+/* The node of this token behind this parent, which is added if there is none. */
+static int step_into(struct trie *trie, int parent, int32_t token)
+{
+    int node = trie->count;
+
+    for (int i = parent + 1; i < trie->count; i++)
+        if (trie->parent[i] == parent && trie->token[i] == token)
+            return i;
+    trie->token[node] = token;
+    trie->parent[node] = (int16_t)parent;
+    trie->depth[node] = (int16_t)(parent < 0 ? 0 : trie->depth[parent] + 1);
+    trie->source[node] = 0;
+    trie->place[node] = -1;
+    trie->count++;
+    return node;
+}
+
+static void add_chain(struct trie *trie, int kind, const struct proposal *chain)
+{
+    int node = -1;
+
+    for (int i = 0; i < chain->count; i++) {
+        node = step_into(trie, node, chain->token[i]);
+        trie->source[node] |= (uint8_t)(1 << kind);
+    }
+}
+
+/* Where several kinds propose the same, one of them is enough to be right. */
+static void estimate(struct trie *trie, const struct merge *merge, int kinds)
+{
+    for (int i = 0; i < trie->count; i++) {
+        double wrong = 1;
+
+        for (int kind = 0; kind < kinds; kind++)
+            if (trie->source[i] & 1 << kind)
+                wrong *= 1 - merge_rate(merge, kind, trie->depth[i]);
+        trie->value[i] = (trie->parent[i] < 0 ? 1 : trie->value[trie->parent[i]]) * (1 - wrong);
+    }
+}
+
+/* The best node that is not taken yet and whose parent is; of equal ones the first. -1: there is none. */
+static int find_best(const struct trie *trie)
+{
+    int best = -1;
+
+    for (int i = 0; i < trie->count; i++)
+        if (trie->place[i] < 0 && (trie->parent[i] < 0 || trie->place[trie->parent[i]] >= 0) && (best < 0 || trie->value[i] > trie->value[best]))
+            best = i;
+    return best;
+}
+
+/* Puts the best into the proposal in the order of the trie, so that parents come first and what is one chain is told as one. */
+static void take_best(struct trie *trie, int most, struct merged *merged)
+{
+    struct proposal *to = &merged->proposal;
+
+    for (int taken = 0, best; taken < most && (best = find_best(trie)) >= 0; taken++)
+        trie->place[best] = 0;
+    for (int i = 0; i < trie->count; i++) {
+        if (trie->place[i] < 0)
+            continue;
+        trie->place[i] = (int16_t)to->count;
+        to->token[to->count] = trie->token[i];
+        to->parent[to->count] = (int8_t)(trie->parent[i] < 0 ? -1 : trie->place[trie->parent[i]]);
+        to->is_tree |= to->parent[to->count] != to->count - 1;
+        merged->source[to->count++] = trie->source[i];
+    }
+}
+
+void merge_chains(const struct merge *merge, const struct proposal *const *from, int kinds, int most, struct merged *merged)
+{
+    struct trie trie;
+
+    trie.count = 0;
+    merged->is_there = 0;
+    for (int kind = 0; kind < kinds; kind++) {
+        if (from[kind] == NULL)
+            continue;
+        if (!merged->is_there)
+            merged->proposal = *from[kind];
+        merged->is_there = 1;
+        add_chain(&trie, kind, from[kind]);
+    }
+    if (!merged->is_there)
+        return;
+    merged->proposal.count = merged->proposal.is_tree = 0;
+    for (int i = 0; i < MESSAGE_MAX_DRAFT; i++)
+        merged->proposal.q[i] = (struct support){0};
+    estimate(&trie, merge, kinds);
+    take_best(&trie, most, merged);
+}
+
+void merge_sources(const struct merged *merged, const int32_t *tokens, int count, uint8_t *source)
+{
+    const struct proposal *proposal = &merged->proposal;
+
+    for (int i = 0, parent = -1; i < count; i++) {
+        int node = proposal_child(proposal, parent, parent + 1);
+
+        while (node >= 0 && proposal->token[node] != tokens[i])
+            node = proposal_child(proposal, parent, node + 1);
+        source[i] = node >= 0 ? merged->source[node] : 0;
+        if (node < 0)
+            return;
+        parent = node;
+    }
+}

@@ -1,0 +1,36 @@
+/* The proposals of several drafters for one request, merged into one tree as SpecInfer's "merge-based" speculation does (Miao et al. 2024, section
+ * 3.2): drafts that agree from the front are one node. Of the merged drafts the most probable are verified, by how often drafts of each kind were
+ * accepted at each depth before. For rules that compare tokens alone, whose output does not depend on drafts, so they may be chosen in any way.
+ * Owns those counts. Pure; allocates nothing. */
+#ifndef TANDEM_VERIFIER_ROUND_MERGE_H
+#define TANDEM_VERIFIER_ROUND_MERGE_H
+
+#include "common/wire/message.h"
+
+enum { MERGE_MOST = 4 }; /* kinds of drafters */
+
+/* Of each kind, by depth: drafts that were compared with what was committed, and those that agreed; old ones count less. */
+struct merge {
+    double tested[MERGE_MOST][MESSAGE_MAX_DRAFT], agreed[MERGE_MOST][MESSAGE_MAX_DRAFT];
+};
+
+struct merged {
+    int is_there;
+    struct proposal proposal;          /* without q */
+    uint8_t source[MESSAGE_MAX_DRAFT]; /* of each draft: the kinds that proposed it, a bit each */
+};
+
+/* How many of the drafts of a chain are what was committed, from the front on.  tokens: [count] committed */
+int merge_agreed(const struct proposal *chain, const int32_t *tokens, int count);
+/* So many drafts of a chain of this kind agreed with what was committed, and the one after it, if there is one, did not.
+ * compared: drafts of the chain for whose place a token was committed, agreed .. MESSAGE_MAX_DRAFT */
+void merge_learn(struct merge *merge, int kind, int compared, int agreed);
+/* The probability that a draft of this kind is accepted where all before it were.  depth: from 0 */
+double merge_rate(const struct merge *merge, int kind, int depth);
+/* Merges chains for the same committed tokens.  from: [kinds] by kind, NULL where there is none; none of them: nothing is there
+ * most: drafts of the merged proposal at most, 0 .. MESSAGE_MAX_DRAFT */
+void merge_chains(const struct merge *merge, const struct proposal *const *from, int kinds, int most, struct merged *merged);
+/* Which kinds proposed each of the first drafts that were accepted.  tokens: [count] of a path of the merged proposal; source: [count] */
+void merge_sources(const struct merged *merged, const int32_t *tokens, int count, uint8_t *source);
+
+#endif
