@@ -15,6 +15,7 @@ static enum status open_lead(struct engine *engine, const struct engine_terms *t
     for (int i = 0; i < terms->drafters; i++)
         engine->peers.peer[i].context = terms->draft[i].context;
     engine->peers.patient = terms->patient;
+    engine->peers.kinds = terms->kinds > 1 ? terms->kinds : 1;
     TRY_TO(verify_open(&engine->verify, terms->team, terms->slots, terms->outputs, terms->ids), close_peers);
     engine->lead = (struct lead){.team = terms->team,
                                  .verify = &engine->verify,

@@ -22,6 +22,7 @@ struct engine_terms {
     struct team *team;              /* the lead's */
     struct engine_draft draft[ENGINE_DRAFTERS];
     int drafters; /* so many of them; 0: the lead decodes solo */
+    int kinds;    /* as of peers; 0 is 1 */
     const struct tokenizer *tokenizer;
     const struct request_list *requests;
     const struct lead_watch *watch;   /* or NULL */

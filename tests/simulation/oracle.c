@@ -22,10 +22,8 @@ void oracle_watch(struct simulation *simulation)
 }
 
 /* Only what was computed on the committed tokens, with the request's sampling, and asked for, is verified. */
-static void check_proposal(const struct sequence *sequence)
+static void check_proposal(const struct sequence *sequence, const struct proposal *proposal)
 {
-    const struct proposal *proposal = &sequence->link[0].proposal;
-
     if (proposal->base_length != (uint32_t)sequence->length ||
         proposal->base_digest != digest_tokens(DIGEST_EMPTY, sequence->tokens, sequence->length))
         simulation_fail(watched, "request %u: a proposal for %u other tokens is verified on %d", sequence->request->index,
@@ -89,9 +87,10 @@ int oracle_must_be_refused(const struct simulation *simulation, int from, int to
     return from != ENGINE_LEAD || !is_for_drafter(space, frame);
 }
 
-static int is_one_there(const struct simulation *simulation)
+/* A drafter of this kind. */
+static int is_one_there(const struct simulation *simulation, int kind)
 {
-    for (int i = 0; i < simulation->engine.peers.count; i++)
+    for (int i = kind; i < simulation->engine.peers.count; i += simulation->engine.peers.kinds)
         if (!simulation->engine.peers.peer[i].lost)
             return 1;
     return 0;
@@ -103,10 +102,16 @@ void oracle_check_admission(const struct simulation *simulation)
         return;
     for (int i = 0; i < simulation->engine.lead.slots.count; i++) {
         const struct sequence *sequence = &simulation->engine.lead.slots.sequence[i];
-        int is_new = sequence->request != NULL && sequence->started_ns == clock_ns() && sequence->link[0].drafter >= 0;
+        int is_new = sequence->request != NULL && sequence->started_ns == clock_ns();
 
-        if (is_new && simulation->engine.peers.peer[sequence->link[0].drafter].lost && is_one_there(simulation))
-            simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, sequence->link[0].drafter + 1);
+        for (int k = 0; is_new && k < sequence->linked; k++) {
+            int drafter = sequence->link[k].drafter;
+
+            if (drafter >= 0 && drafter % simulation->engine.peers.kinds != k)
+                simulation_fail(simulation, "request %u is given to drafter %d as one of kind %d", sequence->request->index, drafter + 1, k);
+            if (drafter >= 0 && simulation->engine.peers.peer[drafter].lost && is_one_there(simulation, k))
+                simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, drafter + 1);
+        }
     }
 }
 
@@ -123,19 +128,38 @@ void oracle_note_losses(struct simulation *simulation)
     }
 }
 
+/* Has it a drafter? */
+static int check_links(const struct sequence *sequence)
+{
+    int has_one = 0;
+
+    for (int k = 0; k < sequence->linked; k++) {
+        const struct draft_link *link = &sequence->link[k];
+
+        if (link->has_proposal)
+            check_proposal(sequence, &link->proposal);
+        if (link->drafter < 0 && is_one_there(watched, k))
+            simulation_fail(watched, "request %u goes without a drafter of kind %d, though one is there", sequence->request->index, k);
+        if (watched->is_after && link->has_proposal && link->proposal.count > 0)
+            watched->used[link->drafter]++;
+        has_one |= link->drafter >= 0;
+    }
+    return has_one;
+}
+
 enum status __wrap_verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes)
 {
     for (int i = 0; i < count; i++) {
         const struct sequence *sequence = sequences[i];
-        int drafted = sequence->link[0].has_proposal ? sequence->link[0].proposal.count : 0;
+        const struct proposal *proposal = sequence_proposal(sequence);
+        int drafted = proposal != NULL ? proposal->count : 0;
 
-        if (sequence->link[0].has_proposal)
-            check_proposal(sequence);
-        if (sequence->link[0].drafter < 0 && is_one_there(watched))
-            simulation_fail(watched, "request %u goes without a drafter, though one is there", sequence->request->index);
-        if (watched->is_after && drafted > 0)
-            watched->used[sequence->link[0].drafter]++;
-        watched->expected_fallbacks += !sequence->link[0].has_proposal && sequence->link[0].drafter >= 0 && sequence_wants(sequence) > 0;
+        if (proposal != NULL)
+            check_proposal(sequence, proposal);
+        watched->expected_fallbacks += check_links(sequence) && proposal == NULL && sequence_wants(sequence) > 0;
+        watched->tally.merged += sequence->linked > 1 && drafted > 0 && proposal->is_tree;
+        if (sequence->linked > 1 && drafted > sequence_wants(sequence))
+            simulation_fail(watched, "request %u: %d drafts are verified, %d were wanted", sequence->request->index, drafted, sequence_wants(sequence));
         simulation_tell(watched, "lead: request %u, %d tokens, verifies %d", sequence->request->index, sequence->length, drafted);
     }
     return __real_verify_round(verify, sequences, count, outcomes);
@@ -296,8 +320,9 @@ void oracle_check_round(const struct simulation *simulation)
         if (sequence->request == NULL)
             continue;
         check_target_cache(simulation, sequence);
-        if (sequence->link[0].drafter >= 0)
-            of[sequence->link[0].drafter]++;
+        for (int k = 0; k < sequence->linked; k++)
+            if (sequence->link[k].drafter >= 0)
+                of[sequence->link[k].drafter]++;
     }
     for (int i = 0; i < simulation->engine.peers.count; i++)
         if (simulation->engine.peers.peer[i].sequences != of[i])

@@ -29,6 +29,7 @@ enum incident { INCIDENT_NONE, INCIDENT_KILL, INCIDENT_STALL, INCIDENT_SLOW, INC
 struct plan {
     uint64_t seed;
     int law, shards, slots, drafters, requests;
+    int kinds; /* of drafters, whose proposals are merged: the first knows less than the target, others as much */
     struct request request[PLAN_REQUESTS];
     int32_t prompt[PLAN_REQUESTS][TOY_CONTEXT];
     char *stop[PLAN_REQUESTS][1];

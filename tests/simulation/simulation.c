@@ -98,6 +98,7 @@ static void open_engine(struct simulation *simulation, int drafters)
     const struct loop_hooks hooks = {.user = simulation, .wait = wait_for_frame, .note = note_frame};
     struct engine_terms terms = {.team = simulation->target->team,
                                  .drafters = drafters,
+                                 .kinds = plan->kinds,
                                  .tokenizer = simulation->stage->tokenizer,
                                  .requests = &simulation->requests,
                                  .watch = &simulation->audience.watch,
@@ -231,8 +232,13 @@ static void run_plan(struct simulation *simulation)
 /* Are all drafters there again, and as many of them used as there are sequences for? */
 static int is_recovered(const struct simulation *simulation)
 {
-    int used = 0, expected = simulation->plan->slots < simulation->actors ? simulation->plan->slots : simulation->actors;
+    int used = 0, expected = 0, kinds = simulation->plan->kinds;
 
+    for (int kind = 0; kind < kinds; kind++) {
+        int drafters = (simulation->actors + kinds - 1 - kind) / kinds;
+
+        expected += simulation->plan->slots < drafters ? simulation->plan->slots : drafters;
+    }
     for (int i = 0; i < simulation->actors; i++) {
         if (simulation->engine.peers.peer[i].lost)
             return 0;

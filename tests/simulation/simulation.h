@@ -36,7 +36,7 @@ struct result {
 
 /* What happened, over one schedule or many. */
 struct tally {
-    int64_t schedules, rounds, tokens, drafted, accepted, fallbacks, fetched, stale, refused, losses;
+    int64_t schedules, rounds, tokens, drafted, accepted, fallbacks, fetched, stale, refused, losses, merged;
     int64_t frames[LOOP_FATES], incidents[INCIDENTS], hostile_frames, rounds_after, most_rounds_after;
 };
 

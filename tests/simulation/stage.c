@@ -68,8 +68,10 @@ void stage_set(struct stage *stage, const struct plan *plan)
 
     for (int i = 0; i < STAGE_SHARDS; i++)
         set_target(&stage->target[i], law, plan->eos, i + 1);
-    for (int i = 0; i < PLAN_DRAFTERS; i++)
+    for (int i = 0; i < PLAN_DRAFTERS; i++) {
         stage->draft_model[i].law = law;
+        stage->draft_model[i].is_draft = i % plan->kinds == 0;
+    }
 }
 
 void stage_renew_draft(struct stage *stage, int drafter)

@@ -101,7 +101,7 @@ static void test_simulation__everything_that_can_go_wrong_did(void **state)
         assert_true(tally.frames[fate] > 0);
     for (int incident = 1; incident < INCIDENTS; incident++)
         assert_true(tally.incidents[incident] > 0);
-    assert_true(tally.fallbacks > 0 && tally.stale > 0 && tally.refused > 0 && tally.fetched > 0);
+    assert_true(tally.fallbacks > 0 && tally.stale > 0 && tally.refused > 0 && tally.fetched > 0 && tally.merged > 0);
     assert_true(2 * tally.accepted > tally.drafted && tally.accepted > tally.rounds / 4); /* and drafting went on */
 }
 

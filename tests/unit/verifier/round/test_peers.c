@@ -18,7 +18,7 @@
 enum { RUN = 7, VOCAB = 100, CONTEXT = 20000, MOST = 2, DEADLINE_MS = 100 };
 
 static int64_t now, speaks_ns; /* the last drafter sends a Heartbeat at that time; INT64_MAX: never */
-static int drafters;
+static int drafters, sequences;
 static struct channel *end[MOST + 1];
 static struct message_space *space;
 static struct peers peers;
@@ -46,8 +46,8 @@ static void pass_time(void *user, int waiting, int64_t deadline_ns)
     speak(drafters);
 }
 
-/* So many drafters, each with a sequence. */
-static void open_all(int count)
+/* So many drafters of so many kinds, and a sequence for each of one kind, whose drafts are greedy. */
+static void open_kinds(int count, int kinds)
 {
     const struct loop_hooks hooks = {.wait = pass_time};
     const int names[] = {1, 2};
@@ -61,26 +61,35 @@ static void open_all(int count)
     channel_loop_hook(end[0], &hooks);
     assert_int_equal(message_space_open(&space), STATUS_OK);
     assert_int_equal(peers_open(&peers, end[0], names, count, RUN, VOCAB, DEADLINE_MS), STATUS_OK);
-    assert_int_equal(arena_open(&arena, (size_t)count * sequence_bytes(CONTEXT, MESSAGE_MAX_SUPPORT, 1), "the sequences"), STATUS_OK);
-    for (int i = 0; i < count; i++) {
+    peers.kinds = kinds;
+    sequences = count / kinds;
+    assert_int_equal(arena_open(&arena, (size_t)sequences * sequence_bytes(CONTEXT, MESSAGE_MAX_SUPPORT, kinds), "the sequences"), STATUS_OK);
+    for (int i = 0; i < sequences; i++) {
         request[i] = (struct request){.index = (uint32_t)i,
                                       .tokens = prompt,
                                       .prompt_count = 3,
                                       .sampling = sampling_default,
                                       .max_tokens = CONTEXT,
                                       .draft_length = 4};
-        sequence_init(&sequence[i], &arena, i, CONTEXT, MESSAGE_MAX_SUPPORT, 1);
+        request[i].sampling.temperature = kinds > 1 ? 0 : request[i].sampling.temperature;
+        sequence_init(&sequence[i], &arena, i, CONTEXT, MESSAGE_MAX_SUPPORT, kinds);
         assert_int_equal(sequence_open(&sequence[i], &request[i], 0, NULL, NULL, 0, CONTEXT), STATUS_OK);
         sequence[i].cached = sequence[i].length - 1; /* its prompt is read */
         assert_int_equal(peers_assign(&peers, &sequence[i]), STATUS_OK);
-        assert_int_equal(sequence[i].link[0].drafter, i);
+        for (int kind = 0; kind < kinds; kind++)
+            assert_int_equal(sequence[i].link[kind].drafter, kinds * i + kind);
     }
+}
+
+static void open_all(int count)
+{
+    open_kinds(count, 1);
 }
 
 static int close_all(void **state)
 {
     (void)state;
-    for (int i = 0; i < drafters; i++)
+    for (int i = 0; i < sequences; i++)
         sequence_close(&sequence[i]);
     arena_close(&arena);
     peers_close(&peers);
@@ -126,12 +135,12 @@ static void collect(void)
 {
     int64_t wake;
 
-    assert_int_equal(peers_begin(&peers, sequence, drafters), STATUS_OK);
+    assert_int_equal(peers_begin(&peers, sequence, sequences), STATUS_OK);
     for (;;) {
-        assert_int_equal(peers_gather(&peers, sequence, drafters, &wake), STATUS_OK);
+        assert_int_equal(peers_gather(&peers, sequence, sequences, &wake), STATUS_OK);
         if (wake == 0)
             return;
-        assert_int_equal(peers_wait(&peers, sequence, drafters, wake), STATUS_OK);
+        assert_int_equal(peers_wait(&peers, sequence, sequences, wake), STATUS_OK);
     }
 }
 
@@ -144,7 +153,7 @@ static int take_round(void)
     collect();
     waited += now;
     now += MS;
-    for (int i = 0; i < drafters; i++) {
+    for (int i = 0; i < sequences; i++) {
         sequence_commit(&sequence[i], &token, 1);
         sequence[i].rounds++;
         assert_int_equal(peers_commit(&peers, &sequence[i], sequence[i].length - 1, &token, 1, 0, FINISH_NOT), STATUS_OK);
@@ -229,6 +238,104 @@ static void test_peers__a_draft_took_no_longer_than_the_lead_waited(void **state
     assert_int_equal(peers.wire.ns, 0);
 }
 
+/* What a drafter of the only sequence proposes. */
+static void propose_chain(int drafter, const int32_t *token, int count)
+{
+    struct proposal proposal = {.run = RUN,
+                                .base_length = (uint32_t)sequence[0].length,
+                                .base_digest = sequence[0].digest,
+                                .sampling_digest = sampling_digest(&request[0].sampling),
+                                .count = count};
+    int taken;
+
+    memcpy(proposal.token, token, (size_t)count * sizeof *token);
+    assert_int_equal(channel_send(end[drafter], 0, message_pack_proposal(space, &proposal), &taken), STATUS_OK);
+}
+
+/* The newest Commit that a drafter was sent: how many of its drafts it says were accepted. */
+static int told_accepted(int drafter)
+{
+    struct frame frame;
+    struct commit commit;
+    int peer, refused, accepted = -1;
+
+    for (;;) {
+        assert_int_equal(channel_receive(end[drafter], &peer, &frame, &refused), STATUS_OK);
+        if (frame.count == 0)
+            return accepted;
+        if (message_type(frame) == MESSAGE_COMMIT) {
+            assert_null(message_unpack_commit(space, frame, VOCAB, &commit));
+            accepted = (int)commit.accepted;
+        }
+    }
+}
+
+/* Two kinds for one request: both are waited for, what they say becomes one tree, and each hears of its own drafts how many were right. */
+static void test_peers__two_kinds_draft_for_one_request(void **state)
+{
+    const int32_t first[] = {5, 6, 7}, second[] = {5, 8, 9, 10}, committed[] = {5, 8, 9, 11};
+
+    (void)state;
+    open_kinds(2, 2);
+    propose_chain(1, first, 3);
+    propose_chain(2, second, 4);
+    collect();
+    assert_true(sequence[0].link[0].has_proposal && sequence[0].link[1].has_proposal);
+    assert_null(sequence_proposal(&sequence[0])); /* until they are merged */
+    sequence_merge(&sequence[0], &peers.merge);
+    assert_int_equal(sequence_proposal(&sequence[0])->count, 4); /* of six that differ, as many as are wanted */
+    assert_int_equal(sequence_proposal(&sequence[0])->token[0], 5);
+    assert_int_equal(sequence[0].merged.source[0], 3);
+    sequence_commit(&sequence[0], committed, 4);
+    assert_null(sequence_proposal(&sequence[0]));
+    assert_int_equal(peers_commit(&peers, &sequence[0], sequence[0].length - 4, committed, 4, 3, FINISH_NOT), STATUS_OK);
+    assert_int_equal(told_accepted(1), 1);
+    assert_int_equal(told_accepted(2), 3);
+    assert_true(peers.kind[0].drafted == 3 && peers.kind[0].agreed == 1 && peers.kind[1].drafted == 4 && peers.kind[1].agreed == 3);
+    assert_true(merge_rate(&peers.merge, 1, 1) > merge_rate(&peers.merge, 0, 1));
+}
+
+/* The second kind is silent: the round waits for it, and later ones are without it. */
+static void test_peers__a_kind_that_is_lost_leaves_the_other(void **state)
+{
+    const int32_t token[] = {5};
+
+    (void)state;
+    open_kinds(2, 2);
+    for (int i = 0; i < 4; i++) {
+        int64_t waited = -now;
+
+        propose_chain(1, token, 1);
+        collect();
+        waited += now;
+        assert_int_equal(waited / MS, i < 2 ? DEADLINE_MS : 0);
+        assert_true(sequence[0].link[0].has_proposal && !sequence[0].link[1].has_proposal);
+        sequence_merge(&sequence[0], &peers.merge);
+        assert_int_equal(sequence_proposal(&sequence[0])->count, 1);
+        sequence_commit(&sequence[0], token, 1);
+        sequence[0].rounds++;
+        assert_int_equal(peers_commit(&peers, &sequence[0], sequence[0].length - 1, token, 1, 1, FINISH_NOT), STATUS_OK);
+    }
+    assert_true(!peers.peer[0].lost && peers.peer[1].lost && peers.peer[1].sequences == 1);
+}
+
+/* By rules that ask for q only the first kind drafts. */
+static void test_peers__a_request_that_needs_q_has_one_drafter(void **state)
+{
+    struct request other;
+
+    (void)state;
+    open_kinds(2, 2);
+    sequence_close(&sequence[0]);
+    peers.peer[0].sequences = peers.peer[1].sequences = 0;
+    other = request[0];
+    other.sampling.temperature = 1;
+    assert_int_equal(sequence_open(&sequence[0], &other, 0, NULL, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(peers_assign(&peers, &sequence[0]), STATUS_OK);
+    assert_true(sequence[0].link[0].drafter == 0 && sequence[0].link[1].drafter == -1);
+    assert_true(peers.peer[0].sequences == 1 && peers.peer[1].sequences == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +344,9 @@ int main(void)
         cmocka_unit_test_teardown(test_peers__a_drafter_whose_trouble_is_over_is_found_within_a_bound, close_all),
         cmocka_unit_test_teardown(test_peers__a_round_ends_in_time_also_where_a_drafter_is_found_in_it, close_all),
         cmocka_unit_test_teardown(test_peers__a_draft_took_no_longer_than_the_lead_waited, close_all),
+        cmocka_unit_test_teardown(test_peers__two_kinds_draft_for_one_request, close_all),
+        cmocka_unit_test_teardown(test_peers__a_kind_that_is_lost_leaves_the_other, close_all),
+        cmocka_unit_test_teardown(test_peers__a_request_that_needs_q_has_one_drafter, close_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,252 @@
+/* Merging chains into one tree: what is one node, which nodes are taken, and what is learnt. */
+#include "verifier/round/merge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { TURNS = 3000, LONGEST = 9, KINDS = 4 };
+
+static struct proposal chain_of(const int32_t *token, int count)
+{
+    struct proposal chain = {.run = 3, .request = 4, .base_length = 5, .base_digest = 6, .sampling_digest = 7, .count = count};
+
+    memcpy(chain.token, token, (size_t)count * sizeof *token);
+    return chain;
+}
+
+/* Equal ones are equal: a linear congruence, by its upper bits. */
+static int drawn(uint64_t *state, int below)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int)((*state >> 33) % (uint64_t)below);
+}
+
+/* A kind whose first `depths` drafts were accepted in so many of a hundred rounds. */
+static void teach(struct merge *merge, int kind, int depths, int hundredths)
+{
+    for (int turn = 0; turn < 100; turn++)
+        merge_learn(merge, kind, depths, (turn * 37) % 100 < hundredths ? depths : 0);
+}
+
+static void test_what_agrees_from_the_front_is_one_node(void **state)
+{
+    const int32_t a[] = {10, 11, 12}, b[] = {10, 11, 20}, c[] = {11, 12};
+    const struct proposal chain[] = {chain_of(a, 3), chain_of(b, 3), chain_of(c, 2)};
+    const struct proposal *from[] = {&chain[0], &chain[1], &chain[2]};
+    const int32_t token[] = {10, 11, 12, 20, 11, 12};
+    const int8_t parent[] = {-1, 0, 1, 1, -1, 4};
+    const uint8_t source[] = {3, 3, 1, 2, 4, 4};
+    struct merge merge = {0};
+    struct merged merged;
+
+    (void)state;
+    merge_chains(&merge, from, 3, MESSAGE_MAX_DRAFT, &merged);
+    assert_true(merged.is_there && merged.proposal.is_tree);
+    assert_int_equal(merged.proposal.count, 6);
+    assert_memory_equal(merged.proposal.token, token, sizeof token);
+    assert_memory_equal(merged.proposal.parent, parent, sizeof parent);
+    assert_memory_equal(merged.source, source, sizeof source);
+    assert_true(merged.proposal.run == 3 && merged.proposal.request == 4 && merged.proposal.base_length == 5 && merged.proposal.base_digest == 6 &&
+                merged.proposal.sampling_digest == 7);
+}
+
+/* A chain costs what it costs without merging. */
+static void test_one_chain_stays_one(void **state)
+{
+    const int32_t a[] = {10, 11, 12}, b[] = {10, 11};
+    const int32_t id[] = {10, 30};
+    const uint32_t weight[] = {1, MESSAGE_Q_SUM - 1};
+    struct proposal chain[] = {chain_of(a, 3), chain_of(b, 2)}, empty = chain_of(a, 0);
+    const struct proposal *from[] = {&chain[0], NULL, &chain[1], &empty};
+    struct merge merge = {0};
+    struct merged merged;
+
+    (void)state;
+    chain[0].q[1] = (struct support){2, id, weight};
+    merge_chains(&merge, from, 4, MESSAGE_MAX_DRAFT, &merged);
+    assert_true(merged.is_there && !merged.proposal.is_tree);
+    assert_int_equal(merged.proposal.count, 3);
+    assert_memory_equal(merged.proposal.token, a, sizeof a);
+    for (int i = 0; i < 3; i++)
+        assert_true(merged.proposal.q[i].count == 0 && merged.proposal.q[i].id == NULL); /* whose memory is another's */
+    assert_true(merged.source[0] == 5 && merged.source[1] == 5 && merged.source[2] == 1);
+
+    from[0] = from[2] = NULL;
+    merge_chains(&merge, from, 4, MESSAGE_MAX_DRAFT, &merged);
+    assert_true(merged.is_there && merged.proposal.count == 0); /* it was an answer */
+    from[3] = NULL;
+    merge_chains(&merge, from, 4, MESSAGE_MAX_DRAFT, &merged);
+    assert_false(merged.is_there);
+}
+
+static void test_the_most_probable_are_taken(void **state)
+{
+    const int32_t a[] = {10, 11, 12, 13}, b[] = {20, 21, 22, 23};
+    const struct proposal chain[] = {chain_of(a, 4), chain_of(b, 4)};
+    const struct proposal *from[] = {&chain[0], &chain[1]};
+    const int32_t even[] = {10, 11, 20, 21}, first[] = {10, 11, 12, 13}, second[] = {20, 21, 22, 23};
+    struct merge merge = {0};
+    struct merged merged;
+
+    (void)state;
+    merge_chains(&merge, from, 2, 4, &merged);
+    assert_memory_equal(merged.proposal.token, even, sizeof even);
+    teach(&merge, 0, 4, 80);
+    merge_chains(&merge, from, 2, 4, &merged);
+    assert_memory_equal(merged.proposal.token, first, sizeof first);
+    memset(&merge, 0, sizeof merge);
+    teach(&merge, 1, 4, 80);
+    merge_chains(&merge, from, 2, 4, &merged);
+    assert_memory_equal(merged.proposal.token, second, sizeof second);
+    assert_false(merged.proposal.is_tree);
+}
+
+/* The value of a path by the definition: where several kinds propose the same, one of them is enough to be right. */
+static double value_of(const struct merge *merge, const struct proposal *const *from, int kinds, const int32_t *path, int depth)
+{
+    double value = 1;
+
+    for (int d = 0; d < depth; d++) {
+        double wrong = 1;
+
+        for (int k = 0; k < kinds; k++)
+            if (from[k] != NULL && merge_agreed(from[k], path, d + 1) == d + 1)
+                wrong *= 1 - merge_rate(merge, k, d);
+        value *= 1 - wrong;
+    }
+    return value;
+}
+
+static int path_of(const struct proposal *proposal, int node, int32_t *path)
+{
+    int depth = node >= 0 ? path_of(proposal, proposal_parent(proposal, node), path) : 0;
+
+    if (node >= 0)
+        path[depth++] = proposal->token[node];
+    return depth;
+}
+
+static int has_path(const struct proposal *proposal, const int32_t *path, int depth)
+{
+    int node = -1;
+
+    for (int d = 0; d < depth; d++) {
+        int child = proposal_child(proposal, node, node + 1);
+
+        while (child >= 0 && proposal->token[child] != path[d])
+            child = proposal_child(proposal, node, child + 1);
+        if (child < 0)
+            return 0;
+        node = child;
+    }
+    return 1;
+}
+
+/* Random chains of few tokens: each draft of the tree is a draft of some chain and stands once, and none that was left out is better than one that
+ * was taken. */
+static void test_none_left_out_is_better(void **state)
+{
+    uint64_t dice = 1;
+
+    (void)state;
+    for (int turn = 0; turn < TURNS; turn++) {
+        struct proposal chain[KINDS];
+        const struct proposal *from[KINDS];
+        struct merge merge = {0};
+        struct merged merged;
+        int32_t path[LONGEST];
+        double least = 1, best = 0;
+        int most = drawn(&dice, 12), distinct = 0;
+
+        for (int k = 0; k < KINDS; k++) {
+            int32_t token[LONGEST];
+
+            for (int i = 0; i < LONGEST; i++)
+                token[i] = drawn(&dice, 2);
+            chain[k] = chain_of(token, drawn(&dice, LONGEST + 1));
+            from[k] = drawn(&dice, 5) == 0 ? NULL : &chain[k];
+            teach(&merge, k, LONGEST, drawn(&dice, 100));
+        }
+        merge_chains(&merge, from, KINDS, most, &merged);
+        if (!merged.is_there)
+            continue;
+        for (int i = 0; i < merged.proposal.count; i++) {
+            int depth = path_of(&merged.proposal, i, path), source = 0;
+            double value = value_of(&merge, from, KINDS, path, depth);
+
+            for (int k = 0; k < KINDS; k++)
+                source |= (from[k] != NULL && merge_agreed(from[k], path, depth) == depth) << k;
+            assert_true(source != 0 && source == merged.source[i]);
+            for (int j = 0; j < i; j++)
+                assert_false(proposal_parent(&merged.proposal, j) == proposal_parent(&merged.proposal, i) &&
+                             merged.proposal.token[j] == merged.proposal.token[i]);
+            least = value < least ? value : least;
+        }
+        for (int k = 0; k < KINDS; k++)
+            for (int d = 1; from[k] != NULL && d <= from[k]->count; d++)
+                if (!has_path(&merged.proposal, from[k]->token, d)) {
+                    double value = value_of(&merge, from, KINDS, from[k]->token, d);
+
+                    best = value > best ? value : best;
+                    distinct++;
+                }
+        assert_true(merged.proposal.count <= most && (distinct == 0 || merged.proposal.count == most));
+        assert_true(distinct == 0 || merged.proposal.count == 0 || best <= least * (1 + 1e-12));
+    }
+}
+
+static void test_rates_are_learnt_by_kind_and_depth(void **state)
+{
+    struct merge merge = {0};
+
+    (void)state;
+    assert_true(merge_rate(&merge, 1, 0) == 0.5 && merge_rate(&merge, 1, 7) == 0.5);
+    for (int i = 0; i < 200; i++)
+        merge_learn(&merge, 1, 3, 1); /* the second of three was another token: of the third nothing is known */
+    assert_true(merge_rate(&merge, 1, 0) > 0.97);
+    assert_true(merge_rate(&merge, 1, 1) < 0.05);
+    assert_true(merge.tested[1][2] == 0);
+    assert_true(merge_rate(&merge, 1, 2) == merge_rate(&merge, 1, 1)); /* as the one before it */
+    assert_true(merge_rate(&merge, 0, 0) == 0.5);
+    for (int i = 0; i < 200; i++)
+        merge_learn(&merge, 1, 1, 0);
+    assert_true(merge_rate(&merge, 1, 0) < 0.05); /* what was is forgotten */
+}
+
+static void test_sources_of_a_path(void **state)
+{
+    const int32_t a[] = {10, 11, 12}, b[] = {10, 20, 21}, path[] = {10, 20, 21, 30};
+    const struct proposal chain[] = {chain_of(a, 3), chain_of(b, 3)};
+    const struct proposal *from[] = {&chain[0], &chain[1]};
+    struct merge merge = {0};
+    struct merged merged;
+    uint8_t source[4];
+
+    (void)state;
+    merge_chains(&merge, from, 2, 5, &merged);
+    merge_sources(&merged, path, 3, source);
+    assert_true(source[0] == 3 && source[1] == 2 && source[2] == 2);
+    merge_sources(&merged, a, 3, source);
+    assert_true(source[0] == 3 && source[1] == 1 && source[2] == 1);
+    assert_int_equal(merge_agreed(&chain[1], path, 4), 3);
+    assert_int_equal(merge_agreed(&chain[1], path, 2), 2);
+    assert_int_equal(merge_agreed(&chain[0], path, 4), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_agrees_from_the_front_is_one_node),
+        cmocka_unit_test(test_one_chain_stays_one),
+        cmocka_unit_test(test_the_most_probable_are_taken),
+        cmocka_unit_test(test_none_left_out_is_better),
+        cmocka_unit_test(test_rates_are_learnt_by_kind_and_depth),
+        cmocka_unit_test(test_sources_of_a_path),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
