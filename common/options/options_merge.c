@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/sample/rule.h"
+#include <stdio.h>
 #include <string.h>
 
 int options_kinds(const struct options *options)
@@ -24,6 +25,14 @@ void options_of_kind(const struct options *options, int kind, struct options *ow
     }
     if (!options_draft_kind(&own->model.draft_way)->draws)
         own->rounds.stopping.kind = STOPPING_NEVER;
+}
+
+void options_kind_name(const struct options *options, int kind, char *text)
+{
+    const char *said = kind > 0 ? options->rounds.merge.text[kind - 1] : options->model.draft != NULL ? options->model.draft : "draft";
+    const char *end = strrchr(said, '/');
+
+    snprintf(text, OPTIONS_DRAFT_TEXT, "%s", end != NULL && end[1] != '\0' ? end + 1 : said);
 }
 
 int options_kinds_run_models(const struct options *options)

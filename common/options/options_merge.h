@@ -12,6 +12,8 @@ int options_kinds(const struct options *options);
 void options_of_kind(const struct options *options, int kind, struct options *own);
 /* Does a rank of any kind run a model? */
 int options_kinds_run_models(const struct options *options);
+/* What people know that kind by, as they said it: a path by its end.  text: [OPTIONS_DRAFT_TEXT] */
+void options_kind_name(const struct options *options, int kind, char *text);
 /* Reads what each --merge says. STATUS_USAGE with a line. */
 enum status options_merge_read(struct options *options);
 /* Is there something to merge, a rule for it, and ranks? STATUS_USAGE with a line that says what was expected. */

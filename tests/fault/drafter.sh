@@ -65,6 +65,15 @@ expect one-of-two "the figures do not say that a drafter has ended" 'grep -q "\"
 after=$(tail -n $((prompts / 2)) "$WORK/one-of-two.jsonl" | grep -c '"accepted":[1-9]')
 expect one-of-two "the other drafter was not used" '[ "$after" -gt 0 ]'
 
+# One of two kinds whose proposals are merged dies: the other one's go on.
+start merged --verifiers 1 --drafters 2 --draft-length 4 --merge lookup "${coupled[@]}"
+await_results merged $((prompts / 5))
+everybody=$(everybody)
+kill -KILL $(ranks_of tandem-drafter | head -n 1)
+survived merged coupled
+expect merged "the figures do not say that a drafter has ended" 'grep -q "\"reason\": \"has ended\"" "$WORK/merged.json"'
+expect merged "the other kind proposed nothing" 'grep -A 2 "\"draft\": \"lookup\"" "$WORK/merged.json" | grep -q "\"proposals\": [1-9]"'
+
 # The same over TCP, where a peer that dies breaks a connection.
 CHANGE='s/--mca btl vader,self --mca btl_vader_single_copy_mechanism none/--mca btl tcp,self --mca btl_tcp_if_include lo/' \
     struck KILL tcp --verifiers 2 --drafters 1 "${greedy[@]}"

@@ -159,7 +159,8 @@ enum status __wrap_verify_round(struct verify *verify, struct sequence *const *s
         watched->expected_fallbacks += check_links(sequence) && proposal == NULL && sequence_wants(sequence) > 0;
         watched->tally.merged += sequence->linked > 1 && drafted > 0 && proposal->is_tree;
         if (sequence->linked > 1 && drafted > sequence_wants(sequence))
-            simulation_fail(watched, "request %u: %d drafts are verified, %d were wanted", sequence->request->index, drafted, sequence_wants(sequence));
+            simulation_fail(watched, "request %u: %d drafts are verified, %d were wanted", sequence->request->index, drafted,
+                            sequence_wants(sequence));
         simulation_tell(watched, "lead: request %u, %d tokens, verifies %d", sequence->request->index, sequence->length, drafted);
     }
     return __real_verify_round(verify, sequences, count, outcomes);

@@ -144,10 +144,11 @@ void plan_describe(const struct plan *plan, char *text, size_t size)
     const struct loop_faults *f = &plan->faults;
 
     snprintf(text, size,
-             "%d drafters of %d kinds, %d slots, %d shards, %d requests, deadline %g ms, verify %.2f ms, draft %.3f ms; for %d rounds: lose %g, repeat %g, "
+             "%d drafters of %d kinds, %d slots, %d shards, %d requests, deadline %g ms, verify %.2f ms, draft %.3f ms; for %d rounds: lose %g, "
+             "repeat %g, "
              "reorder %g, corrupt %g, truncate %g, delay to %g ms, outbox %d, kill %g, stall %g, slow %g, hostile %g%s",
              plan->drafters, plan->kinds, plan->slots, plan->shards, plan->requests, plan->deadline_ms, (double)plan->verify_ns / 1e6,
-             (double)plan->draft_ns / 1e6, plan->rounds_of_faults, f->lose, f->repeat, f->reorder, f->corrupt, f->truncate,
-             (double)f->delay_us / 1e3, f->outbox, plan->incident[INCIDENT_KILL], plan->incident[INCIDENT_STALL], plan->incident[INCIDENT_SLOW],
+             (double)plan->draft_ns / 1e6, plan->rounds_of_faults, f->lose, f->repeat, f->reorder, f->corrupt, f->truncate, (double)f->delay_us / 1e3,
+             f->outbox, plan->incident[INCIDENT_KILL], plan->incident[INCIDENT_STALL], plan->incident[INCIDENT_SLOW],
              plan->incident[INCIDENT_HOSTILE], plan->run_ahead ? ", runs ahead" : "");
 }

@@ -80,6 +80,8 @@ double accept_q(const struct support *q, int32_t drawn, int32_t token);
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn);
 /* Does the rule for this sampling decide about trees, too, and not about chains alone? */
 int accept_takes_trees(const struct sampling *sampling);
+/* About any tree, as what comes out does not depend on it? */
+int accept_takes_any_tree(const struct sampling *sampling);
 /* Does it tell, by the rule for this sampling, how often a tested draft is accepted? */
 int accept_overlap_tells(const struct sampling *sampling);
 /* The same of a share of p: the sum of min(share p, q). Not for TARGET_WINNER. */

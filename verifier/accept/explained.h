@@ -17,6 +17,7 @@ struct explained_node {
     int32_t own;       /* the target's own token there, where tokens are compared; -1: they are not */
     double coin;       /* it is accepted if this is below p / q; -1: the rule has no such coin, or did not look at it */
     enum explained_fate fate;
+    unsigned source; /* the kinds of drafters that proposed it, a bit each; 0: there is one kind alone */
 };
 
 struct explained {
@@ -26,6 +27,7 @@ struct explained {
     enum draw_kind draw; /* of the last token */
     struct residual residual;
     int32_t token;
+    const char *const *kind; /* borrowed: what the kinds of drafters are called, where a source is not 0 */
 };
 
 /* targets, proposal, key: as accept_decide had them, and the verdict that it gave; its last token may still have to be drawn. */

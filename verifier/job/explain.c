@@ -49,7 +49,19 @@ static int width_of(const struct explained *explained, const struct tokenizer *t
     return width;
 }
 
-void explain_fate(const struct explained_node *node, const struct tokenizer *tokenizer, FILE *to)
+/* Who drafted it, where several kinds do. */
+static void write_sources(const struct explained *explained, const struct explained_node *node, FILE *to)
+{
+    const char *before = "; drafted by ";
+
+    for (int kind = 0; node->source >> kind != 0; kind++)
+        if (node->source >> kind & 1) {
+            fprintf(to, "%s%s", before, explained->kind[kind]);
+            before = ", ";
+        }
+}
+
+static void write_fate(const struct explained_node *node, const struct tokenizer *tokenizer, FILE *to)
 {
     static const char *const fates[] = {[EXPLAINED_ACCEPTED] = "accepted", [EXPLAINED_REJECTED] = "rejected", [EXPLAINED_PASSED] = "not looked at"};
     char own[VISIBLE_QUOTED(PIECE)];
@@ -67,6 +79,12 @@ void explain_fate(const struct explained_node *node, const struct tokenizer *tok
     }
 }
 
+void explain_fate(const struct explained *explained, int node, const struct tokenizer *tokenizer, FILE *to)
+{
+    write_fate(&explained->node[node], tokenizer, to);
+    write_sources(explained, &explained->node[node], to);
+}
+
 static void write_draft(const struct explained *explained, int i, const struct tokenizer *tokenizer, int width, int colour, FILE *to)
 {
     static const char *const colours[] = {[EXPLAINED_ACCEPTED] = COLOUR_GREEN, [EXPLAINED_REJECTED] = COLOUR_RED, [EXPLAINED_PASSED] = COLOUR_SOFT};
@@ -81,7 +99,7 @@ static void write_draft(const struct explained *explained, int i, const struct t
     if (node->p >= 0)
         fprintf(to, "  p %.4f", node->p);
     fputs("  ", to);
-    explain_fate(node, tokenizer, to);
+    explain_fate(explained, i, tokenizer, to);
     fputc('\n', to);
 }
 

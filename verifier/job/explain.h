@@ -12,7 +12,7 @@ void explain_round(const struct explained *explained, const struct tokenizer *to
 /* Its parts: how the round went; what became of a draft and why; what the last token was drawn from; and, a line behind `before`, where the
  * completion ends in between. */
 void explain_head(const struct explained *explained, int round, FILE *to);
-void explain_fate(const struct explained_node *node, const struct tokenizer *tokenizer, FILE *to);
+void explain_fate(const struct explained *explained, int node, const struct tokenizer *tokenizer, FILE *to);
 void explain_draw(const struct explained *explained, FILE *to);
 void explain_end(const struct explained *explained, int kept, const char *before, FILE *to);
 

@@ -140,7 +140,7 @@ static void put_why(struct explain_page *page, const struct explained *explained
     if (why == NULL)
         return;
     if (node >= 0)
-        explain_fate(&explained->node[node], tokenizer, why);
+        explain_fate(explained, node, tokenizer, why);
     else
         explain_draw(explained, why);
     page->failed |= fclose(why) != 0;

@@ -230,6 +230,11 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     lead->drafting.earlier = &job->times.steps;
     lead->drafting.past = keeps_drafts(job) && peers->count > 0 && lead->drafting.least == 0 ? &job->times.drafts : NULL;
     job->team.shard.forward.group_ns = 0;
+    for (int kind = 0; kind < options_kinds(job->options); kind++) {
+        options_kind_name(job->options, kind, job->kind_text[kind]);
+        job->kind[kind] = job->kind_text[kind];
+    }
+    verify->kind = peers->kinds > 1 ? job->kind : NULL;
     status = options_explains(job->options) ? verify_explain(verify, job->options->rounds.max_sequences) : STATUS_OK;
     if (status == STATUS_OK)
         status = lead_open(lead);
@@ -344,8 +349,8 @@ static enum status check_kinds(const struct job *job)
 
     if (job->world.drafters == 0 || job->world.drafters >= kinds)
         return STATUS_OK;
-    log_error("--merge: %d kinds of drafters need a rank each, and there are %d tandem-drafter ranks, expected %d or more", kinds, job->world.drafters,
-              kinds);
+    log_error("--merge: %d kinds of drafters need a rank each, and there are %d tandem-drafter ranks, expected %d or more", kinds,
+              job->world.drafters, kinds);
     return STATUS_USAGE;
 }
 

@@ -35,6 +35,8 @@ struct job {
     struct adaptive learnt;
     struct times times;       /* as this job and earlier ones measured them */
     int has_times;            /* this one did, too */
+    char kind_text[MERGE_MOST][OPTIONS_DRAFT_TEXT]; /* what the kinds of drafters are called, */
+    const char *kind[MERGE_MOST];                   /* and where each begins */
     int follows;              /* this rank carries out the lead's orders. The lead is not told when it fails, so main ends the job then. */
     struct drain_relay relay; /* a follower's */
     struct world_trace trace;

@@ -1,7 +1,7 @@
 /* A draft link is one drafter's bookkeeping for one sequence: it owns the proposal that waits to be verified, and what the drafter was told and
- * asked. It holds no committed token, so a sequence has one link or several, and one truth. Invariant: a proposal that is here was computed on exactly
- * the committed tokens; whoever commits calls draft_link_use_up. On the shelf lie proposals for texts that
- * may be committed next (the drafter ran ahead). Only the lead's thread may call. Never sends, waits or allocates. */
+ * asked. It holds no committed token, so a sequence has one link or several, and one truth. Invariant: a proposal that is here was computed on
+ * exactly the committed tokens; whoever commits calls draft_link_use_up. On the shelf lie proposals for texts that may be committed next (the drafter
+ * ran ahead). Only the lead's thread may call. Never sends, waits or allocates. */
 #ifndef TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
 #define TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
 

@@ -21,9 +21,9 @@ struct ahead_figures {
 
 /* What one kind of drafter gave, where proposals of several are merged. */
 struct kind_figures {
-    int64_t proposals;         /* with at least one draft */
-    int64_t drafted, agreed;   /* its drafts, and those at the front of a proposal that are what was committed, whether they were verified or not */
-    int64_t accepted, alone;   /* drafts accepted that it proposed, and those of them that no other kind did */
+    int64_t proposals;       /* with at least one draft */
+    int64_t drafted, agreed; /* its drafts, and those at the front of a proposal that are what was committed, whether they were verified or not */
+    int64_t accepted, alone; /* drafts accepted that it proposed, and those of them that no other kind did */
 };
 
 struct figures {
@@ -46,7 +46,7 @@ struct figures {
     int64_t prompt_tokens;        /* prompt tokens that were fed to the target */
     int64_t prefix_tokens_reused; /* prompt tokens not fed, as a KV cache held them already: a shared prefix, or the turn before */
     struct ahead_figures ahead;
-    int kinds;                          /* of drafters, whose proposals are merged; 1: none are */
+    int kinds; /* of drafters, whose proposals are merged; 1: none are */
     struct kind_figures kind[MERGE_MOST];
     int64_t stale, refused;
     int drained;     /* the job was drained before all results were there */

@@ -103,9 +103,10 @@ enum status lead_warm_up(struct lead *lead)
     if (lead->peers->count == 0 || first == NULL || lead->figures.steps > 0)
         return STATUS_OK; /* in a chat the slots are in use after its first turn */
     for (int i = 0; i < lead->peers->count; i++)
-        adaptive_add_draft_step(&lead->drafting.adaptive, (struct adaptive_draft_step){.rows = lead->slots.count * lead->peers->count / lead->peers->kinds,
-                                                                                       .one_us = lead->peers->peer[i].draft_ns / 1e3,
-                                                                                       .all_us = lead->peers->peer[i].draft_batch_ns / 1e3});
+        adaptive_add_draft_step(&lead->drafting.adaptive,
+                                (struct adaptive_draft_step){.rows = lead->slots.count * lead->peers->count / lead->peers->kinds,
+                                                             .one_us = lead->peers->peer[i].draft_ns / 1e3,
+                                                             .all_us = lead->peers->peer[i].draft_batch_ns / 1e3});
     most = most < longest ? most : longest;
     if (!adaptive_work_is_known(&lead->drafting.adaptive.work))
         TRY(time_all_steps(lead, first, most));

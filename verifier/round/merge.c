@@ -12,7 +12,7 @@ struct trie {
     int16_t parent[NODES]; /* -1: the newest committed token */
     int16_t depth[NODES];
     uint8_t source[NODES];
-    double value[NODES]; /* probability that it is accepted */
+    double value[NODES];  /* probability that it is accepted */
     int16_t place[NODES]; /* in the merged proposal; -1: not in it */
 };
 

@@ -12,8 +12,7 @@ enum status peers_open(struct peers *peers, struct channel *channel, const int *
 {
     enum status status;
 
-    *peers = (struct peers){
-        .channel = channel, .count = count, .kinds = 1, .run = run, .vocab = vocab, .longest_ns = (int64_t)(deadline_ms * 1e6)};
+    *peers = (struct peers){.channel = channel, .count = count, .kinds = 1, .run = run, .vocab = vocab, .longest_ns = (int64_t)(deadline_ms * 1e6)};
     peers->peer = calloc((size_t)count + 1, sizeof *peers->peer);
     if (peers->peer == NULL) {
         log_error("no memory for %d drafters", count);

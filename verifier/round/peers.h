@@ -1,8 +1,8 @@
-/* Peers are the drafters as the lead sees them: who drafts for which sequence (one of each kind, where proposals are merged), how long each usually takes, who does not answer. It owns that table;
- * the channel is borrowed. Invariant: no round waits for proposals longer than --draft-deadline, whatever drafters do. A drafter that misses a
- * deadline gets an Open with all tokens, as it may have lost a message; one that misses two in a row is lost: not waited for, asked with a Heartbeat
- * after a rest, reopened when it answers. One whose process has ended is neither waited for nor asked. Only the lead's thread may call; point to
- * point, never collective. Allocates at open alone, and commits nothing. */
+/* Peers are the drafters as the lead sees them: who drafts for which sequence (one of each kind, where proposals are merged), how long each usually
+ * takes, who does not answer. It owns that table; the channel is borrowed. Invariant: no round waits for proposals longer than --draft-deadline,
+ * whatever drafters do. A drafter that misses a deadline gets an Open with all tokens, as it may have lost a message; one that misses two in a row is
+ * lost: not waited for, asked with a Heartbeat after a rest, reopened when it answers. One whose process has ended is neither waited for nor asked.
+ * Only the lead's thread may call; point to point, never collective. Allocates at open alone, and commits nothing. */
 #ifndef TANDEM_VERIFIER_ROUND_PEERS_H
 #define TANDEM_VERIFIER_ROUND_PEERS_H
 

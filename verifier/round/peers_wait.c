@@ -91,8 +91,7 @@ static int64_t deadline_of_held(const struct peers *peers, const struct peer *pe
 /* Is a proposal still to be waited for? */
 static int is_awaited(const struct sequence *sequence, const struct draft_link *link)
 {
-    return sequence_is_read(sequence) && link->wanted > 0 && !link->has_proposal && link->drafter >= 0 &&
-           (!link->behind || peers_holds(sequence));
+    return sequence_is_read(sequence) && link->wanted > 0 && !link->has_proposal && link->drafter >= 0 && (!link->behind || peers_holds(sequence));
 }
 
 /* It is too slow, or nothing that it says can be taken. */

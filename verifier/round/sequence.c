@@ -4,7 +4,6 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/config.h"
-#include "common/sample/rule.h"
 #include "verifier/accept/accept.h"
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +130,7 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->length = request->prompt_count;
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
     sequence->limit = request->prompt_count + limit;
-    sequence->linked = rule_of(&sequence->sampling)->siblings == RULE_SIBLINGS_ANY && accept_takes_trees(&sequence->sampling) ? sequence->links : 1;
+    sequence->linked = accept_takes_any_tree(&sequence->sampling) ? sequence->links : 1;
     for (int i = 0; i < sequence->links; i++)
         draft_link_reset(&sequence->link[i]);
     sequence->merged.is_there = 0;
@@ -154,7 +153,8 @@ enum offer sequence_offer(struct sequence *sequence, struct draft_link *link, co
 {
     uint32_t length = (uint32_t)sequence->length;
 
-    if (proposal->sampling_digest != sequence->sampling_digest || (proposal->is_tree && (sequence->linked > 1 || !accept_takes_trees(&sequence->sampling))))
+    if (proposal->sampling_digest != sequence->sampling_digest ||
+        (proposal->is_tree && (sequence->linked > 1 || !accept_takes_trees(&sequence->sampling))))
         return OFFER_REFUSED;
     if (proposal->base_length > length && proposal->base_length - length <= MESSAGE_MAX_COMMIT)
         return draft_link_keep(link, proposal) ? OFFER_KEPT : OFFER_REFUSED;

@@ -1,6 +1,7 @@
 /* A sequence is a request being decoded: it owns the truth, that is the committed tokens, their digest, and how many of them are
  * in the target's cache. Invariant: committed tokens are only added, never changed, and the digest is always theirs. What its drafters were told and
- * have proposed is in their links, and what is merged from them here. Only the lead's thread may call. Never sends or waits, and only opening and closing allocate. */
+ * have proposed is in their links, and what is merged from them here. Only the lead's thread may call. Never sends or waits, and only opening and
+ * closing allocate. */
 #ifndef TANDEM_VERIFIER_ROUND_SEQUENCE_H
 #define TANDEM_VERIFIER_ROUND_SEQUENCE_H
 
@@ -31,8 +32,8 @@ struct sequence {
     double logprob_sum;       /* of its own tokens, where completions are chosen by it (request_chooses) */
 
     int adaptive;         /* the draft length that the lead chose; -1: the request has one of its own */
-    int links;               /* draft links that there are, */
-    int linked;              /* and those in use: all of them where the rule compares tokens, else the first alone */
+    int links;            /* draft links that there are, */
+    int linked;           /* and those in use: all of them where the rule compares tokens, else the first alone */
     struct draft_link *link; /* [links] by the kind of drafter: what it was told, and its proposal */
     struct merged merged;    /* of their proposals, where several are in use */
 

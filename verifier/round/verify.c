@@ -240,6 +240,14 @@ static void add_overlaps(struct verify *verify, const struct target_row *targets
     }
 }
 
+/* Which kinds of drafters proposed each draft of a merged proposal. */
+static void tell_sources(const struct verify *verify, const struct sequence *sequence, struct explained *explained)
+{
+    explained->kind = verify->kind;
+    for (int i = 0; sequence->merged.is_there && verify->kind != NULL && i < explained->count; i++)
+        explained->node[i].source = sequence->merged.source[i];
+}
+
 static struct verdict judge(const struct verify *verify, const struct sequence *sequence, const struct target_row *targets,
                             const struct proposal *proposal, const struct rng_key *key)
 {
@@ -264,8 +272,10 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
         struct verdict verdict = judge(verify, sequence, targets, proposal, &key);
 
         first_output[s] = output;
-        if (verify->explained != NULL)
+        if (verify->explained != NULL) {
             explained_fill(&verify->explained[s], &sequence->sampling, targets, proposal, &verdict, &key);
+            tell_sources(verify, sequence, &verify->explained[s]);
+        }
         if (verify->measure_overlap && accept_overlap_tells(&sequence->sampling))
             add_overlaps(verify, targets, proposal, &verdict);
         row = verdict_row(&verdict, verdict.accepted);

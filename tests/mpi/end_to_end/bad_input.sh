@@ -81,6 +81,9 @@ refused_dry 64 "the command line: a sequence of bad_words has [0-9]+ tokens, exp
 refused 64 "--draft lookup has no key 'mim'; did you mean 'min'" --prompt Hello --draft lookup:mim=2
 refused 64 "launch/demo/target has 6 layers, expected layers=1 to 6, not 7" --prompt Hello --draft self:layers=7
 refused_by_hand 64 "launch/demo/target has 6 layers, expected layers=1 to 6, not 7" --prompt Hello --draft self:layers=7
+refused_by_hand 64 "--merge: 2 kinds of drafters need a rank each, and there are 1 tandem-drafter ranks, expected 2 or more" --prompt Hello --temperature 0 --merge lookup
+refused 64 "launch/demo/target has 6 layers, expected layers=1 to 6, not 7" --prompt Hello --temperature 0 --merge self:layers=7
+refused 66 "--merge $WORK/none: no such file or folder, expected a model's folder, .* lists$" --target "$TARGET" --draft "$DRAFT" --merge "$WORK/none" --temperature 0 --prompt Hello
 refused 65 "min_tokens is 9, expected at most max_tokens, 8" --prompt Hello --min-tokens 9 --max-tokens 8
 refused 66 "$WORK/no.ini" --config "$WORK/no.ini"
 # On devices a model is shared by those alone who ask for it.

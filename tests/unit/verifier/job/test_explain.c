@@ -74,16 +74,17 @@ static void test_explain__a_tree_by_the_targets_own_tokens(void **state)
     const struct explained round = {
         .rule = "coupled",
         .count = 3,
-        .node = {{.token = token(","), .parent = -1, .q = -1, .p = -1, .own = token(";"), .coin = -1, .fate = EXPLAINED_REJECTED},
-                 {.token = token(";"), .parent = -1, .q = -1, .p = -1, .own = token(";"), .coin = -1, .fate = EXPLAINED_ACCEPTED},
+        .node = {{.token = token(","), .parent = -1, .q = -1, .p = -1, .own = token(";"), .coin = -1, .fate = EXPLAINED_REJECTED, .source = 1},
+                 {.token = token(";"), .parent = -1, .q = -1, .p = -1, .own = token(";"), .coin = -1, .fate = EXPLAINED_ACCEPTED, .source = 5},
                  {.token = token("!"), .parent = 0, .depth = 1, .q = -1, .p = -1, .own = token("!"), .coin = -1, .fate = EXPLAINED_PASSED}},
-        .token = token("\n")};
+        .token = token("\n"),
+        .kind = (const char *const[]){"small", "ngram", "lookup"}};
 
     (void)state;
     assert_says(&round, 1, 0,
                 "round 3, coupled: 1 of 3 drafts accepted, 2 tokens\n"
-                "   1  \",\"    rejected: the target's own token is \";\"\n"
-                "   2  \";\"    accepted: it is the target's own token\n"
+                "   1  \",\"    rejected: the target's own token is \";\"; drafted by small\n"
+                "   2  \";\"    accepted: it is the target's own token; drafted by small, lookup\n"
                 "   3    \"!\"  not looked at\n"
                 "      \"\\n\"   the target's own token\n"
                 "      the completion ends with 1 of these tokens\n");
