@@ -83,13 +83,13 @@ static void estimate(struct trie *trie, const struct merge *merge, int kinds)
     }
 }
 
-/* The best node that is not taken yet and whose parent is; of equal ones the first. -1: there is none. */
+/* The best node that is not taken yet; of equal ones the first. -1: there is none. None is better than its parent, which comes before it. */
 static int find_best(const struct trie *trie)
 {
     int best = -1;
 
     for (int i = 0; i < trie->count; i++)
-        if (trie->place[i] < 0 && (trie->parent[i] < 0 || trie->place[trie->parent[i]] >= 0) && (best < 0 || trie->value[i] > trie->value[best]))
+        if (trie->place[i] < 0 && (best < 0 || trie->value[i] > trie->value[best]))
             best = i;
     return best;
 }

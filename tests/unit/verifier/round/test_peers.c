@@ -334,6 +334,9 @@ static void test_peers__a_request_that_needs_q_has_one_drafter(void **state)
     assert_int_equal(peers_assign(&peers, &sequence[0]), STATUS_OK);
     assert_true(sequence[0].link[0].drafter == 0 && sequence[0].link[1].drafter == -1);
     assert_true(peers.peer[0].sequences == 1 && peers.peer[1].sequences == 0);
+    peers.peer[0].lost = 1;
+    assert_int_equal(peers_assign(&peers, &sequence[0]), STATUS_OK);
+    assert_int_equal(sequence[0].link[0].drafter, -1); /* one of another kind is none for it */
 }
 
 int main(void)
