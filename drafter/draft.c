@@ -90,11 +90,11 @@ void draft_shape(struct draft *draft, const struct tree_shape *shape)
         draft->kind->shape(draft->state, shape);
 }
 
-enum status draft_copy(struct draft *draft, int cascade, int first, int slots, int context)
+enum status draft_copy(struct draft *draft, const struct draft_copies *copies, int slots, int context)
 {
-    if (draft->kind->copies == NULL || (!cascade && first == 0))
+    if (draft->kind->copies == NULL || (!copies->cascade && copies->first == 0 && copies->after == 0))
         return STATUS_OK;
-    return draft->kind->copies(draft->state, cascade, first, slots, context);
+    return draft->kind->copies(draft->state, copies, slots, context);
 }
 
 void draft_break(struct draft *draft, enum breakage breakage)

@@ -36,6 +36,13 @@ struct draft_parts {
     int runs_ahead; /* room for branches is made, and for trees and a cascade */
 };
 
+/* What copies of what followed the last tokens before are beside a draft model; all 0: there are none. */
+struct draft_copies {
+    int cascade; /* they draft for the draft model, which reads several in one step: the same proposals in fewer steps */
+    int first;   /* where the last so many tokens of a text or more have occurred before, they are the proposal; 0: nowhere */
+    int after;   /* behind so many of the model's drafts they are the rest of the proposal, which ends there where nothing is to be copied; 0: never */
+};
+
 /* One token of one text: the next one of a mirror's draft, or of one of its branches, or none. */
 enum { JOB_DRAFT = -1, JOB_LOOK = -2, JOB_TREE = -3 };
 struct draft_job {
@@ -66,7 +73,7 @@ struct draft_kind {
     /* What it proposes where the rule decides about trees, from then on; at first chains. NULL: the kind knows chains alone. */
     void (*shape)(void *state, const struct tree_shape *shape);
     /* As draft_copy. NULL: the kind has no steps to save. */
-    enum status (*copies)(void *state, int cascade, int first, int slots, int context);
+    enum status (*copies)(void *state, const struct draft_copies *copies, int slots, int context);
     /* When it is to stop before a proposal is full. NULL: the kind has no distribution to tell by. */
     void (*stop)(void *state, const struct stopping *stopping);
     /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
@@ -106,10 +113,8 @@ void draft_stop(struct draft *draft, const struct stopping *stopping);
  * chains alone. */
 void draft_shape(struct draft *draft, const struct tree_shape *shape);
 /* From then on there are copies of what followed the last tokens before. It must have room for branches (draft_parts.runs_ahead). To be called once,
- * after it is opened; no effect on a kind without a model. STATUS_INTERNAL, after a line, without memory.
- * cascade: they draft for the draft model, which reads several in one step: the same proposals in fewer steps
- * first: where the last so many tokens of a text or more have occurred before, they are the proposal; 0: nowhere */
-enum status draft_copy(struct draft *draft, int cascade, int first, int slots, int context);
+ * after it is opened; no effect on a kind without a model. STATUS_INTERNAL, after a line, without memory. */
+enum status draft_copy(struct draft *draft, const struct draft_copies *copies, int slots, int context);
 /* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */
 void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);

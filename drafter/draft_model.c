@@ -363,6 +363,8 @@ static enum status step_beside_copies(struct model_draft *state, const struct dr
             branch->wanted = 0;
             continue;
         }
+        if (draft_model_copy_rest(state, &jobs[i]))
+            continue;
         if (jobs[i].branch == JOB_LOOK)
             TRY(feed_copies(state, &jobs[i]));
         left[some++] = jobs[i];
@@ -423,9 +425,9 @@ static enum status propose_chains(struct model_draft *state, struct mirror *cons
         outputs[i]->count = mirrors[i]->drafted;
         drafted += mirrors[i]->drafted;
     }
-    if (state->copies != NULL && state->copies->cascade)
+    if (state->copies != NULL && state->copies->are.cascade)
         return draft_model_propose_cascade(state, mirrors, count, outputs);
-    if (drafted == 0 && draft_model_is_left_to_device(state, mirrors, count))
+    if (drafted == 0 && (state->copies == NULL || state->copies->are.after == 0) && draft_model_is_left_to_device(state, mirrors, count))
         return draft_model_propose_on_device(state, mirrors, count, outputs);
     return propose_here(state, mirrors, count, outputs);
 }
@@ -492,11 +494,11 @@ static void model_shape(void *opaque, const struct tree_shape *shape)
 }
 
 /* A file's rows are there at once: nothing is saved. */
-static enum status model_copies(void *opaque, int cascade, int first, int slots, int context)
+static enum status model_copies(void *opaque, const struct draft_copies *copies, int slots, int context)
 {
     struct model_draft *state = opaque;
 
-    return state->model != NULL ? draft_model_copies_open(state, cascade, first, slots, context) : STATUS_OK;
+    return state->model != NULL ? draft_model_copies_open(state, copies, slots, context) : STATUS_OK;
 }
 
 static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)

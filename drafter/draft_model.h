@@ -24,9 +24,9 @@ struct copied;
 struct model_copies {
     struct arena arena;
     struct copied *slot;    /* [slots] */
-    int cascade;            /* they draft for the draft model */
-    int first;              /* where so many of the last tokens have occurred before they are the proposal; 0: nowhere */
-    int64_t whole;          /* proposals that are copies */
+    struct draft_copies are;
+    int64_t whole;          /* proposals that are copies, */
+    int64_t rests;          /* and those that end with some */
     int64_t steps, drafted; /* of a cascade: steps of one sequence, and tokens that were drafted in them */
     int64_t copies, right;  /* copies that were read, and those of them that the model drew */
     int64_t proposals;
@@ -92,12 +92,14 @@ enum status draft_model_propose_trees(struct model_draft *state, struct mirror *
 draft_model_taking draft_model_take_token;
 
 /* Room for copies over so many slots of so many tokens, and what they are for: as draft_copy. STATUS_INTERNAL, after a line, without memory. */
-enum status draft_model_copies_open(struct model_draft *state, int cascade, int first, int slots, int context);
+enum status draft_model_copies_open(struct model_draft *state, const struct draft_copies *copies, int slots, int context);
 void draft_model_copies_close(struct model_draft *state);
 /* Proposes copies in place of the model's drafts, if that is to be, and enough of the text's end has occurred before. 0: it does not. */
 int draft_model_copy_first(struct model_draft *state, struct mirror *mirror, struct draft_output *output);
 /* Would that be so of a branch's text, once it is committed? */
 int draft_model_is_to_copy(struct model_draft *state, const struct mirror *mirror, const struct branch *branch);
+/* The rest of a draft or of a branch as copies, if that is to be and its first tokens are there. 0: its next token is the model's. */
+int draft_model_copy_rest(struct model_draft *state, const struct draft_job *job);
 /* As propose of struct draft_kind, for chains of mirrors that lack few committed tokens. */
 enum status draft_model_propose_cascade(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
 

@@ -1,4 +1,4 @@
-/* Copies of what followed the last tokens of a text before (prompt lookup, as draft_lookup.c), beside a draft model, in two ways.
+/* Copies of what followed the last tokens of a text before (prompt lookup, as draft_lookup.c), beside a draft model, in three ways.
  *
  * A cascade: what the draft model drafts is itself drafted, by copies, and the model reads them all in one step (Chen et al. 2024, Cascade
  * Speculative Drafting, its vertical cascade). A token is drawn from each of its rows as it is without, with the same coins, as long as the copies in
@@ -7,7 +7,10 @@
  * tokens: elsewhere the time of a proposal would tell of coins that are still to decide, and draft lengths follow that time.
  *
  * In place of it: where enough of the last tokens have occurred before, a proposal is copies, each with a point mass for its q, and the model takes
- * no step. The committed text alone decides it, so which kind drafts tells nothing of a draft. */
+ * no step. The committed text alone decides it, so which kind drafts tells nothing of a draft.
+ *
+ * Behind it: the first drafts, which are the likeliest to stand, are the model's, and the later ones copies (the horizontal cascade of that paper).
+ * What is copied, and whether anything is, follows from the text in front of each copy, as any q does. */
 #include "drafter/draft_model.h"
 
 #include "common/base/clock.h"
@@ -143,12 +146,12 @@ enum status draft_model_propose_cascade(struct model_draft *state, struct mirror
     return STATUS_OK;
 }
 
-/* The place behind the newest earlier occurrence of the longest end of a text; 0 where fewer of its last tokens than were asked for have occurred. */
-static int found(const struct model_copies *all, const struct ngram_index *index, const struct ngram_text *text)
+/* The place behind the newest earlier occurrence of the longest end of a text; 0 where fewer of its last tokens than `least` have occurred. */
+static int found(const struct ngram_index *index, const struct ngram_text *text, int least)
 {
     int places[NGRAM_LONGEST], count = ngram_index_list(index, text, places);
 
-    return count > 0 && index->min + count - 1 >= all->first ? places[0] : 0;
+    return count > 0 && index->min + count - 1 >= least ? places[0] : 0;
 }
 
 int draft_model_copy_first(struct model_draft *state, struct mirror *mirror, struct draft_output *output)
@@ -157,10 +160,10 @@ int draft_model_copy_first(struct model_draft *state, struct mirror *mirror, str
     const struct ngram_text text = {.tokens = mirror->tokens, .length = mirror->length, .tail = mirror->tokens + mirror->length};
     int place;
 
-    if (all == NULL || all->first == 0 || mirror->drafted > 0)
+    if (all == NULL || all->are.first == 0 || mirror->drafted > 0)
         return 0;
     catch_up(&all->slot[mirror->slot], mirror);
-    place = found(all, &all->slot[mirror->slot].index, &text);
+    place = found(&all->slot[mirror->slot].index, &text, all->are.first);
     if (place == 0)
         return 0;
     for (int k = 0; k < mirror->wanted; k++) {
@@ -182,15 +185,90 @@ int draft_model_is_to_copy(struct model_draft *state, const struct mirror *mirro
     const struct ngram_text text = {
         .tokens = mirror->tokens, .length = mirror->length + branch->after, .tail = mirror->tokens + branch->place, .more = 1};
 
-    if (all == NULL || all->first == 0)
+    if (all == NULL || all->are.first == 0)
         return 0;
     catch_up(&all->slot[mirror->slot], mirror);
-    return found(all, &all->slot[mirror->slot].index, &text) != 0;
+    return found(&all->slot[mirror->slot].index, &text, all->are.first) != 0;
 }
 
-enum status draft_model_copies_open(struct model_draft *state, int cascade, int first, int slots, int context)
+/* A draft in the making, or that of a branch. */
+struct unfinished {
+    struct ngram_text text; /* with its first tokens, the model's */
+    int32_t *to;            /* [wanted] its tokens */
+    int drafted, wanted, output;
+};
+
+static struct unfinished unfinished_of(const struct draft_job *job, int first)
 {
-    int most = first > MOST_SAME ? first : MOST_SAME;
+    struct mirror *mirror = job->mirror;
+    int32_t *end = mirror->tokens + mirror->length;
+
+    if (job->branch == JOB_DRAFT)
+        return (struct unfinished){.text = {.tokens = mirror->tokens, .length = mirror->length, .tail = end, .more = first},
+                                   .to = end,
+                                   .drafted = mirror->drafted,
+                                   .wanted = mirror->wanted,
+                                   .output = mirror->output};
+    const struct branch *branch = &mirror->ahead.branch[job->branch];
+    int32_t *guess = mirror->tokens + branch->place;
+
+    return (struct unfinished){
+        .text = {.tokens = mirror->tokens, .length = mirror->length + branch->after, .tail = guess, .more = 1 + first},
+        .to = guess + 1,
+        .drafted = branch->count,
+        .wanted = branch->wanted,
+        .output = branch->output};
+}
+
+/* It has `count` tokens now, and no more come where it is stopped. */
+static void go_on(const struct draft_job *job, int count, int stopped)
+{
+    struct mirror *mirror = job->mirror;
+    struct branch *branch = &mirror->ahead.branch[job->branch < 0 ? 0 : job->branch];
+
+    if (job->branch == JOB_DRAFT) {
+        mirror->drafted = count;
+        mirror->is_stopped = stopped;
+        return;
+    }
+    branch->copies += count - branch->count;
+    branch->count = count;
+    branch->wanted = stopped ? count : branch->wanted;
+    branch->is_stopped = stopped;
+}
+
+int draft_model_copy_rest(struct model_draft *state, const struct draft_job *job)
+{
+    struct model_copies *all = state->copies;
+    struct mirror *mirror = job->mirror;
+    struct unfinished rest;
+    int place, stopped;
+
+    if (all->are.after == 0 || job->branch < JOB_DRAFT)
+        return 0;
+    rest = unfinished_of(job, all->are.after);
+    if (rest.drafted < all->are.after)
+        return 0;
+    catch_up(&all->slot[mirror->slot], mirror);
+    place = found(&all->slot[mirror->slot].index, &rest.text, LEAST_SAME);
+    stopped = place == 0;
+    for (int k = rest.drafted; k < rest.wanted; k++) {
+        draft_model_q(state, mirror, rest.output)[k].count = 0;
+        draft_model_listed(state, mirror, rest.output)[k].count = 0; /* no guess is made of it */
+        if (stopped)
+            break;
+        job->output->token[k] = rest.to[k] = ngram_text_at(&rest.text, place + k - all->are.after);
+        job->output->q[k] = (struct support){0};
+    }
+    job->output->count = stopped ? rest.drafted : rest.wanted;
+    all->rests += !stopped;
+    go_on(job, job->output->count, stopped);
+    return 1;
+}
+
+enum status draft_model_copies_open(struct model_draft *state, const struct draft_copies *copies, int slots, int context)
+{
+    int most = copies->first > MOST_SAME ? copies->first : MOST_SAME;
     size_t bytes = arena_round((size_t)slots * sizeof(struct copied)) + (size_t)slots * ngram_index_bytes(LEAST_SAME, most, context);
     struct model_copies *all = calloc(1, sizeof *all);
     enum status status;
@@ -203,8 +281,7 @@ enum status draft_model_copies_open(struct model_draft *state, int cascade, int 
     all->slot = arena_take(&all->arena, (size_t)slots * sizeof *all->slot);
     for (int i = 0; i < slots; i++)
         ngram_index_init(&all->slot[i].index, &all->arena, LEAST_SAME, most, context);
-    all->cascade = cascade;
-    all->first = first;
+    all->are = *copies;
     state->copies = all;
     return STATUS_OK;
 
@@ -219,11 +296,13 @@ void draft_model_copies_close(struct model_draft *state)
 
     if (all == NULL)
         return;
-    if (all->cascade)
+    if (all->are.cascade)
         log_debug("cascade: %lld tokens drafted in %lld steps; %lld of %lld copies were what the draft model drew", (long long)all->drafted,
                   (long long)all->steps, (long long)all->right, (long long)all->copies);
-    if (all->first > 0)
+    if (all->are.first > 0)
         log_debug("%lld proposals were copies", (long long)all->whole);
+    if (all->are.after > 0)
+        log_debug("%lld drafts ended with copies", (long long)all->rests);
     arena_close(&all->arena);
     free(all);
     state->copies = NULL;

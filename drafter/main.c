@@ -205,8 +205,10 @@ static enum status load(struct parts *parts)
     TRY(draft_open(&parts->draft, &mine));
     draft_stop(&parts->draft, &options->rounds.stopping);
     draft_shape(&parts->draft, &options->rounds.shape);
-    TRY(draft_copy(&parts->draft, options->rounds.cascade != CASCADE_NONE, options->rounds.copy_first, options->rounds.max_sequences,
-                   parts->context));
+    const struct draft_copies copies = {
+        .cascade = options->rounds.cascade != CASCADE_NONE, .first = options->rounds.copy_first, .after = options->rounds.copy_after};
+
+    TRY(draft_copy(&parts->draft, &copies, options->rounds.max_sequences, parts->context));
     draft_break(&parts->draft, (enum breakage)options->checks.breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
 }

@@ -188,16 +188,17 @@ static int is_known(const struct mirror *mirror, const struct commit *commit)
 /* What was drafted in the branch is the draft of the text, which is committed now. The lead takes no more of it than it asked for. */
 static void take_branch(struct mirror *mirror, const struct branch *branch, struct mirror_move *move)
 {
-    int drafted = branch->count < mirror->wanted ? branch->count : mirror->wanted;
+    int drafted = branch->count < mirror->wanted ? branch->count : mirror->wanted, fed = branch->count - branch->copies;
 
     memmove(mirror->tokens + mirror->length, mirror->tokens + branch->place + 1, (size_t)drafted * sizeof *mirror->tokens);
+    fed = fed < drafted ? fed : drafted;
     if (branch->place != mirror->length - 1)
-        *move = (struct mirror_move){branch->place, mirror->length - 1, drafted};
+        *move = (struct mirror_move){branch->place, mirror->length - 1, fed};
     mirror->drafted = mirror->begun = drafted;
     mirror->is_stopped = branch->is_stopped && drafted < mirror->asked;
     mirror->output = branch->output;
     mirror->wanted = branch->is_sent ? 0 : mirror->wanted;
-    mirror->cached = mirror->length - 1 + drafted;
+    mirror->cached = mirror->length - 1 + fed;
 }
 
 int mirror_commit(struct mirror *mirror, const struct commit *commit, struct mirror_move *move)

@@ -23,7 +23,8 @@ struct branch {
     int after;
     int guess;  /* which of the guesses there */
     int place;  /* tokens[place] is the guess */
-    int count;  /* tokens drafted: tokens[place + 1 .. place + count]; as many from `place` on are in the cache */
+    int count;  /* tokens drafted: tokens[place + 1 .. place + count]; as many from `place` on are in the cache, */
+    int copies; /* but for so many: the last ones were drafted without the one before them being fed */
     int wanted; /* and so many shall be; 0: nothing can be drafted for this text before it is committed */
     int is_sent, is_stopped;
     int output;      /* which of the slot's outputs has them */

@@ -312,7 +312,7 @@ static enum status check_copies(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
 
-    const char *said = options->rounds.cascade != CASCADE_NONE ? "--cascade lookup" : "--copy-first";
+    const char *said = options->rounds.cascade != CASCADE_NONE ? "--cascade lookup" : options->rounds.copy_first > 0 ? "--copy-first" : "--copy-after";
 
     if (!options_copies(options) || !options_drafts(options))
         return STATUS_OK;
@@ -320,6 +320,8 @@ static enum status check_copies(const struct options *options)
         log_error("%s saves steps of a draft model, and --draft %s has none; expected a draft model, or --draft self:...", said, kind->name);
     else if (options->rounds.shape.kind != TREE_CHAIN)
         log_error("%s drafts chains, expected no --tree %s", said, options->rounds.tree);
+    else if (options->rounds.cascade != CASCADE_NONE && options->rounds.copy_after > 0)
+        log_error("--copy-after drafts without the draft model what --cascade lookup would draft with it, expected one of them");
     else if (options->rounds.copy_first == 1)
         log_error("--copy-first is 1, expected 0, or 2 to 16 tokens that must have occurred before");
     else
@@ -550,7 +552,7 @@ void options_release(struct options *options)
 
 int options_copies(const struct options *options)
 {
-    return options->rounds.cascade != CASCADE_NONE || options->rounds.copy_first > 0;
+    return options->rounds.cascade != CASCADE_NONE || options->rounds.copy_first > 0 || options->rounds.copy_after > 0;
 }
 
 int options_drafts(const struct options *options)

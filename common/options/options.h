@@ -133,6 +133,7 @@ struct options {
         struct stopping stopping;
         int run_ahead;        /* enum run_ahead_when */
         int cascade;          /* enum cascade_kind: what drafts for the draft model */
+        int copy_after;       /* drafts of a draft model before copies are the rest of a proposal; 0: never */
         int copy_first;       /* tokens that must have occurred before for copies to be proposed in its place; 0: never */
         int branches;         /* texts that are drafted for at once, of each draft; 0: as many as time allows */
         int max_sequences;

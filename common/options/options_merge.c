@@ -21,7 +21,7 @@ void options_of_kind(const struct options *options, int kind, struct options *ow
     own->model.draft_is_known = 0;
     if (!options_draft_runs_model(&own->model.draft_way)) {
         own->rounds.cascade = CASCADE_NONE;
-        own->rounds.copy_first = 0;
+        own->rounds.copy_first = own->rounds.copy_after = 0;
     }
     if (!options_draft_kind(&own->model.draft_way)->draws)
         own->rounds.stopping.kind = STOPPING_NEVER;

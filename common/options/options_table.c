@@ -217,6 +217,9 @@ const struct option_entry option_table[] = {
      "where the last N tokens of a text or more have occurred in it before, propose what followed them there, which costs the draft model no step; "
      "elsewhere the draft model drafts as without. 2 to 16; default 0: never. What comes out has the target's distribution all the same. Copies may have ids beyond "
      "--draft-vocabulary"},
+    {"copy-after", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.copy_after), 0, SAMPLING_MAX_DRAFT, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
+     "the draft model drafts the first N tokens of a proposal, and behind them stands what followed the text's last two tokens or more before, which costs no "
+     "step (a horizontal cascade); where nothing did the proposal ends there. Default 0: never. What comes out has the target's distribution all the same"},
     {"branches", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.branches), 0, 12, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "texts that a drafter drafts for while it runs ahead, of each draft at most; default 0: as many as it has time for"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.max_sequences), 1, 256, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

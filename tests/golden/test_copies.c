@@ -1,6 +1,6 @@
 /* What copies do beside a draft model. A cascade drafts in fewer steps what the model drafts one token a step: the same tokens from the same q,
  * whatever became of the drafts before, and beside drafts that stop early. Copies that come first are what followed the longest end of the text
- * before, where enough of it has occurred; elsewhere it is the model's. */
+ * before, where enough of it has occurred; elsewhere it is the model's. Copies that come after are the rest of a draft of the model's. */
 #include "drafter/draft_model.h"
 #include "tests/support/draft_rig.h"
 #include "tests/support/golden.h"
@@ -71,7 +71,7 @@ static void compare(struct stopping stopping)
     with.runs_ahead = 1;
     draft_rig_open(&with, model_path, &BACKEND, 1, SLOTS, sampling_of);
     draft_rig_open(&without, model_path, &BACKEND, 1, SLOTS, sampling_of);
-    assert_int_equal(draft_copy(&with.draft, 1, 0, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    assert_int_equal(draft_copy(&with.draft, &(struct draft_copies){.cascade = 1}, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
     copies = ((struct model_draft *)with.draft.state)->copies;
     copies->always = 1; /* else what a step takes would say whether there are copies */
     draft_stop(&with.draft, &stopping);
@@ -128,12 +128,12 @@ static int occurred(const int32_t *tokens, int length, int same)
     return 0;
 }
 
-/* Of the longest end that occurred, up to six tokens. */
-static int longest(const int32_t *tokens, int length)
+/* Of the longest end that occurred, from `least` to six tokens. */
+static int longest(const int32_t *tokens, int length, int least)
 {
     int place = 0;
 
-    for (int same = 6; same >= FIRST && place == 0; same--)
+    for (int same = 6; same >= least && place == 0; same--)
         place = length > same ? occurred(tokens, length, same) : 0;
     return place;
 }
@@ -157,7 +157,7 @@ static void test_copies__come_first_where_enough_has_occurred(void **state)
     with = without = (struct draft_rig){.runs_ahead = 1};
     draft_rig_open(&with, model_path, &BACKEND, 1, SLOTS, sampling_of);
     draft_rig_open(&without, model_path, &BACKEND, 1, SLOTS, sampling_of);
-    assert_int_equal(draft_copy(&with.draft, 0, FIRST, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    assert_int_equal(draft_copy(&with.draft, &(struct draft_copies){.first = FIRST}, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
     for (int round = 0; round < ROUNDS; round++) {
         for (int s = 0; round % 3 == 2 && s < REOPENED; s++) {
             reopen(&with, s, round);
@@ -167,7 +167,7 @@ static void test_copies__come_first_where_enough_has_occurred(void **state)
         draft_rig_propose(&without);
         for (int s = 0; s < SLOTS; s++) {
             struct mirror *mirror = &with.mirror[s];
-            int place = longest(mirror->tokens, mirror->length);
+            int place = longest(mirror->tokens, mirror->length, FIRST);
 
             if (place > 0)
                 assert_is_copy(mirror, &with.output[s], place);
@@ -187,12 +187,68 @@ static void test_copies__come_first_where_enough_has_occurred(void **state)
     draft_rig_close(&without);
 }
 
+enum { AFTER = 1, LEAST = 2 };
+
+/* The first drafts are the model's, and behind them stands what followed the longest end of the text with them. */
+static void assert_ends_with_copies(const struct draft_rig *with, const struct draft_rig *without, int s, int place)
+{
+    const struct mirror *mirror = &with->mirror[s];
+    const struct draft_output *output = &with->output[s];
+    int32_t *end = mirror->tokens + mirror->length;
+
+    assert_int_equal(output->count, place > 0 ? mirror->wanted : AFTER);
+    assert_int_equal(mirror->drafted, output->count);
+    assert_int_equal(mirror->is_stopped, place == 0);
+    for (int k = 0; k < output->count; k++) {
+        assert_int_equal(output->token[k], k < AFTER ? without->output[s].token[k] : mirror->tokens[place + k - AFTER]);
+        assert_int_equal(end[k], output->token[k]);
+        assert_int_equal(output->q[k].count, k < AFTER ? without->output[s].q[k].count : 0);
+    }
+}
+
+static void test_copies__are_the_rest_behind_the_first_drafts(void **state)
+{
+    static struct draft_rig with, without;
+    int copied = 0, ended = 0;
+
+    (void)state;
+    with = without = (struct draft_rig){.runs_ahead = 1};
+    draft_rig_open(&with, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    draft_rig_open(&without, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    assert_int_equal(draft_copy(&with.draft, &(struct draft_copies){.after = AFTER}, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    for (int round = 0; round < ROUNDS; round++) {
+        draft_rig_propose(&with);
+        draft_rig_propose(&without);
+        for (int s = 0; s < SLOTS; s++) {
+            struct mirror *mirror = &with.mirror[s];
+
+            if (mirror->wanted <= AFTER) {
+                assert_same_draft(&with, &without, s);
+            } else {
+                int place = longest(mirror->tokens, mirror->length + AFTER, LEAST);
+
+                assert_ends_with_copies(&with, &without, s, place);
+                *(place > 0 ? &copied : &ended) += 1;
+            }
+            memcpy(without.output[s].token, with.output[s].token, sizeof without.output[s].token);
+            without.mirror[s].drafted = mirror->drafted;
+            commit(&with, s, round);
+            commit(&without, s, round);
+        }
+    }
+    print_message("%d proposals ended with copies, %d without\n", copied, ended);
+    assert_true(copied > SLOTS && ended > SLOTS);
+    draft_rig_close(&with);
+    draft_rig_close(&without);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies__a_cascade_drafts_what_the_model_drafts_alone),
         cmocka_unit_test(test_copies__a_cascade_stops_where_the_model_stops),
         cmocka_unit_test(test_copies__come_first_where_enough_has_occurred),
+        cmocka_unit_test(test_copies__are_the_rest_behind_the_first_drafts),
     };
 
     golden_path("tests/golden/models/qwen3", model_path);

@@ -26,6 +26,7 @@ enum { SLOTS = 8, ROUNDS = 8, BRANCHES = 5 };
 static char model_path[GOLDEN_PATH];
 static const char *const models[] = {model_path, "ngram", "datastore"}; /* of draft_rig */
 static const char *model;
+static double warmth = 1; /* the less, the more a text repeats itself */
 
 /* Greedy, coupled, rejection over all and truncated, one that penalties leave to the host (a branch's own text is what they count), and those whose
  * coins are keyed by the text in front. */
@@ -34,7 +35,7 @@ static struct sampling sampling_of(int slot)
     struct sampling sampling = sampling_default;
 
     sampling.seed = 9;
-    sampling.temperature = slot == 0 ? 0.0 : slot == 1 ? 1.0 : 0.8;
+    sampling.temperature = slot == 0 ? 0.0 : warmth * (slot == 1 ? 1.0 : 0.8);
     sampling.accept = slot == 1 || slot == 2 ? ACCEPT_COUPLED : slot >= 6 ? ACCEPT_BLOCK : ACCEPT_REJECTION;
     if (slot == 2)
         sampling.top_k = 6;
@@ -54,19 +55,20 @@ struct sides {
 };
 
 /* The steps that one of them is timed by leave nothing behind. */
-static void open_sides(struct sides *sides, struct stopping stopping, int copy_first)
+static void open_sides(struct sides *sides, struct stopping stopping, struct draft_copies copies)
 {
     double us = 0;
 
     memset(sides, 0, sizeof *sides);
     sides->ahead.runs_ahead = 1;
-    sides->behind.runs_ahead = model != model_path || copy_first > 0; /* of flat rows q depends on how long the lists are that it is cut from */
+    sides->behind.runs_ahead = model != model_path || copies.first > 0 || copies.after > 0; /* of flat rows q depends on how long the lists are that it is cut from */
     draft_rig_open(&sides->ahead, model, &BACKEND, 1, SLOTS, sampling_of);
     draft_rig_open(&sides->behind, model, &BACKEND, 1, SLOTS, sampling_of);
-    assert_int_equal(draft_copy(&sides->ahead.draft, copy_first > 0, copy_first, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
-    if (model == model_path && copy_first > 0)
+    assert_int_equal(draft_copy(&sides->behind.draft, &copies, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    copies.cascade = copies.first > 0;
+    assert_int_equal(draft_copy(&sides->ahead.draft, &copies, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    if (model == model_path && copies.cascade)
         ((struct model_draft *)sides->ahead.draft.state)->copies->always = 1;
-    assert_int_equal(draft_copy(&sides->behind.draft, 0, copy_first, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
     draft_stop(&sides->ahead.draft, &stopping);
     draft_stop(&sides->behind.draft, &stopping);
     for (int rows = 1; rows <= SLOTS; rows += SLOTS - 1) {
@@ -188,7 +190,7 @@ static void test_run_ahead__drafts_for_a_text_as_if_it_were_committed(void **sta
     static struct sides sides;
 
     (void)state;
-    open_sides(&sides, (struct stopping){0}, 0);
+    open_sides(&sides, (struct stopping){0}, (struct draft_copies){0});
     run_rounds(&sides);
     assert_true(sides.hits >= SLOTS && sides.begun > 0);
     close_sides(&sides);
@@ -200,11 +202,30 @@ static void test_run_ahead__leaves_to_copies_what_is_theirs(void **state)
     static struct sides sides;
 
     (void)state;
-    open_sides(&sides, (struct stopping){0}, 2);
+    open_sides(&sides, (struct stopping){0}, (struct draft_copies){.first = 2});
     run_rounds(&sides);
     assert_true(sides.hits >= SLOTS);
     if (model == model_path)
         assert_true(((struct model_draft *)sides.ahead.draft.state)->copies->whole > 0);
+    close_sides(&sides);
+}
+
+/* The rest of a branch is the copies that the rest of the draft would be. */
+static void test_run_ahead__ends_with_the_copies_of_the_committed_text(void **state)
+{
+    static struct sides sides;
+
+    (void)state;
+    warmth = 0.2;
+    open_sides(&sides, (struct stopping){0}, (struct draft_copies){.after = 1});
+    run_rounds(&sides);
+    warmth = 1;
+    print_message("stopped at once %d, later %d, in a branch %d; hits %d\n", sides.stopped[0], sides.stopped[1], sides.stopped[2], sides.hits);
+    assert_true(sides.hits > 0);
+    if (model == model_path)
+        print_message("%d drafts ended with copies\n", (int)((struct model_draft *)sides.ahead.draft.state)->copies->rests);
+    if (model == model_path)
+        assert_true(((struct model_draft *)sides.ahead.draft.state)->copies->rests > SLOTS && sides.stopped[1] > 0 && sides.stopped[2] > 0);
     close_sides(&sides);
 }
 
@@ -217,7 +238,7 @@ static void test_run_ahead__stops_where_a_draft_for_the_committed_text_does(void
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        open_sides(&sides, stopping[i], 0);
+        open_sides(&sides, stopping[i], (struct draft_copies){0});
         run_rounds(&sides);
         print_message("stopped at once %d, later %d, in a branch %d; hits %d\n", sides.stopped[0], sides.stopped[1], sides.stopped[2], sides.hits);
         assert_true(sides.stopped[0] > 0 && sides.stopped[1] > 0 && sides.stopped[2] > 0 && sides.hits > 0);
@@ -230,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_ahead__drafts_for_a_text_as_if_it_were_committed),
         cmocka_unit_test(test_run_ahead__leaves_to_copies_what_is_theirs),
+        cmocka_unit_test(test_run_ahead__ends_with_the_copies_of_the_committed_text),
         cmocka_unit_test(test_run_ahead__stops_where_a_draft_for_the_committed_text_does),
     };
 

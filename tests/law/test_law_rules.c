@@ -71,7 +71,7 @@ static void fill_setting(int n, int accept, struct toy_setting *setting)
     setting->run.sampling.accept = accept;
 }
 
-static void check(int n, int accept, struct stopping stopping, struct tree_shape shape, int copy_first)
+static void check(int n, int accept, struct stopping stopping, struct tree_shape shape, struct draft_copies copies)
 {
     struct toy_setting setting;
     struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .on_outcome = count_outcome, .user = &setting.run};
@@ -82,7 +82,7 @@ static void check(int n, int accept, struct stopping stopping, struct tree_shape
     fill_setting(n, accept, &setting);
     setting.run.stopping = stopping;
     setting.run.shape = shape;
-    setting.run.copy_first = copy_first;
+    setting.run.copies = copies;
     setting.run.count = count_of_requests(shape.kind != TREE_CHAIN);
     setting.run.draft_length += shape.kind != TREE_CHAIN ? TREE_MORE : 0;
     toy_law_fill(&law, &setting.terms);
@@ -100,12 +100,13 @@ static void check(int n, int accept, struct stopping stopping, struct tree_shape
     print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% copied, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept),
                   stopping.kind != STOPPING_NEVER ? ", stopping"
                   : shape.kind != TREE_CHAIN      ? ", a tree"
-                  : copy_first > 0                ? ", copies first"
+                  : copies.first > 0              ? ", copies first"
+                  : copies.after > 0              ? ", copies after"
                                                   : "",
                   setting.name, setting.run.count, (double)drafted / (double)rounds, 100.0 * (double)round.copied / (double)rounds,
                   100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
     assert_true(accepted > 0 && accepted < drafted); /* else nothing was shown */
-    assert_true((round.copied > rounds / 40) == (copy_first > 0) && round.copied < rounds);
+    assert_true((round.copied > rounds / 40) == (copies.first > 0 || copies.after > 0) && round.copied < rounds);
     assert_int_equal(fit.impossible, 0);
     assert_true(fit.g < bounds_g(df, BUDGET_ALARM));
     assert_true(fit.cell < bounds_cell(df, BUDGET_ALARM));
@@ -119,7 +120,7 @@ static void test_law_rules__committed_tokens_follow_the_targets_law(void **state
     for (int accept = 0; accept < ACCEPT_MODES; accept++)
         for (int n = 0; is_shown_here(accept) && n < settings; n++, compared += 2)
             if (n % options.parts == options.part)
-                check(n, accept, (struct stopping){0}, (struct tree_shape){0}, 0);
+                check(n, accept, (struct stopping){0}, (struct tree_shape){0}, (struct draft_copies){0});
     assert_in_range(compared, 1, BUDGET_RULES);
 }
 
@@ -133,7 +134,7 @@ static void test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_la
     (void)state;
     for (int n = 0; n < STOPPING_SETTINGS; n++)
         if (n % options.parts == options.part) {
-            check(n, ACCEPT_REJECTION, stopping[n % 2], (struct tree_shape){0}, 0);
+            check(n, ACCEPT_REJECTION, stopping[n % 2], (struct tree_shape){0}, (struct draft_copies){0});
             least--;
         }
     assert_true(least <= 0);
@@ -149,7 +150,8 @@ static void test_law_rules__copies_that_come_first_leave_the_law(void **state)
     (void)state;
     for (int n = 3; n < 5; n++) /* texts long enough to repeat themselves */
         if (n % options.parts == options.part) {
-            check(n, accept[n % 2], (struct stopping){0}, (struct tree_shape){0}, 2);
+            check(n, accept[n % 2], (struct stopping){0}, (struct tree_shape){0}, (struct draft_copies){.first = 2});
+            check(n, accept[n % 2], (struct stopping){0}, (struct tree_shape){0}, (struct draft_copies){.after = 1});
             checked++;
         }
     assert_true(checked > 0);
@@ -170,7 +172,7 @@ static void test_law_rules__the_path_of_a_tree_follows_the_targets_law(void **st
             enum tree_kind other = rule_row(accept[rule])->siblings != RULE_SIBLINGS_ANY ? TREE_IID : TREE_DYNAMIC;
 
             check(n, accept[rule], (struct stopping){0},
-                  (struct tree_shape){.kind = has_the_other_shape[rule] != (n >= TREE_RULES) ? other : TREE_TOP_K}, 0);
+                  (struct tree_shape){.kind = has_the_other_shape[rule] != (n >= TREE_RULES) ? other : TREE_TOP_K}, (struct draft_copies){0});
             checked++;
         }
     assert_true(checked > 0);

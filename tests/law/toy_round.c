@@ -62,7 +62,7 @@ static void open_drafter(struct toy_round *round)
     assert_int_equal(draft_open_model(&parts->draft, &parts->draft_model.model, TOY_SLOTS, round->run->support, 1), STATUS_OK);
     draft_stop(&parts->draft, &round->run->stopping);
     draft_shape(&parts->draft, &round->run->shape);
-    assert_int_equal(draft_copy(&parts->draft, 0, round->run->copy_first, TOY_SLOTS, TOY_CONTEXT), STATUS_OK);
+    assert_int_equal(draft_copy(&parts->draft, &round->run->copies, TOY_SLOTS, TOY_CONTEXT), STATUS_OK);
     assert_int_equal(message_space_open(&parts->lead_space), STATUS_OK);
     assert_int_equal(message_space_open(&parts->drafter_space), STATUS_OK);
 }
@@ -90,7 +90,9 @@ static void close_parts(struct toy_round *round)
 {
     struct toy_parts *parts = round->parts;
 
-    round->copied = round->run->copy_first > 0 ? ((struct model_draft *)parts->draft.state)->copies->whole : 0;
+    const struct model_copies *copies = ((struct model_draft *)parts->draft.state)->copies;
+
+    round->copied = copies != NULL ? copies->whole + copies->rests : 0;
     run_ahead_close(&parts->ahead);
     arena_close(&parts->arena);
     tokenizer_close(parts->tokenizer);

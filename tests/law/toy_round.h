@@ -29,7 +29,7 @@ struct toy_run {
     int beyond;       /* tokens that a request may have beyond them, which are cut off */
     struct stopping stopping; /* of the drafter */
     struct tree_shape shape;  /* of what it proposes */
-    int copy_first;           /* tokens that must have occurred before for copies to be proposed in place of the model's drafts; 0: never */
+    struct draft_copies copies; /* beside the model */
     int run_ahead;    /* the drafter does, after each proposal, for 1 to 6 texts, until a message comes */
     double loss;      /* share of proposals, and of commits to the drafter, that get lost */
     uint32_t first;   /* number of the first request */
@@ -48,7 +48,7 @@ struct toy_round {
     void (*on_end)(void *user, uint32_t request, const int32_t *tokens);
     void *user;
     int64_t fetched; /* drafts made ahead that were used */
-    int64_t copied;  /* proposals of copies in place of the model's drafts */
+    int64_t copied;  /* proposals that are copies, or end with some */
 };
 
 /* Runs all requests. What goes wrong fails the test. overlap: may be NULL; gets the verifier's own sums of min(p, q) */

@@ -130,9 +130,9 @@ void job_words_terms(const struct job *job, char *text, size_t size)
     static const char *const ahead[] = {[RUN_AHEAD_AUTO] = "auto", [RUN_AHEAD_ON] = "on", [RUN_AHEAD_OFF] = "off"};
     const struct sampling *sampling = &job->options->request.sampling;
 
-    snprintf(text, size, "%s, temperature %g, run-ahead %s, rounded %d%s, copies of %d", rule_of(sampling)->name, sampling->temperature,
+    snprintf(text, size, "%s, temperature %g, run-ahead %s, rounded %d%s, copies of %d after %d", rule_of(sampling)->name, sampling->temperature,
              ahead[job->options->rounds.run_ahead], job->options->model.draft_quantise,
-             job->options->rounds.cascade != CASCADE_NONE ? ", a cascade" : "", job->options->rounds.copy_first);
+             job->options->rounds.cascade != CASCADE_NONE ? ", a cascade" : "", job->options->rounds.copy_first, job->options->rounds.copy_after);
     for (int i = 0; i + 1 < options_kinds(job->options); i++) {
         size_t used = strlen(text);
 

@@ -72,6 +72,8 @@ static json_t *configuration_of(const struct stats *stats)
         failed |= json_object_set_new(object, "cascade", json_string("lookup"));
     if (options->rounds.copy_first > 0)
         failed |= json_object_set_new(object, "copy_first", json_integer(options->rounds.copy_first));
+    if (options->rounds.copy_after > 0)
+        failed |= json_object_set_new(object, "copy_after", json_integer(options->rounds.copy_after));
     if (options->rounds.merge.count > 0)
         failed |= json_object_set_new(object, "merge", merge_of(options));
     if (options->rounds.draft_temperature >= 0)

@@ -60,7 +60,10 @@ static enum status open_draft(struct inner_drafter *inner, const struct options 
                                       .context = inner->context,
                                       .runs_ahead = options->rounds.shape.kind != TREE_CHAIN || options_copies(options)};
     TRY(draft_open(&inner->draft, &parts));
-    TRY(draft_copy(&inner->draft, options->rounds.cascade != CASCADE_NONE, options->rounds.copy_first, options->rounds.max_sequences, parts.context));
+    const struct draft_copies copies = {
+        .cascade = options->rounds.cascade != CASCADE_NONE, .first = options->rounds.copy_first, .after = options->rounds.copy_after};
+
+    TRY(draft_copy(&inner->draft, &copies, options->rounds.max_sequences, parts.context));
     draft_stop(&inner->draft, &options->rounds.stopping);
     draft_shape(&inner->draft, &options->rounds.shape);
     return STATUS_OK;

@@ -40,7 +40,7 @@ same second first
 of=$(grep -o '"of": "[^"]*drafted by its own[^"]* 1 verifiers[^"]*4 sequences[^"]*"' "$KEPT" | head -n 1)
 # keep BY RATIO REST_US: so it is kept.
 keep() {
-    printf '[{%s, "step_us": [[1, 300], [2, 310]], "drafts": [{"by": "%s, run-ahead auto, rounded 0, copies of 0", "accepted": [[40, 39]], "wait_us": [[1, 9, 1]], ' "$of" "$1" >"$KEPT"
+    printf '[{%s, "step_us": [[1, 300], [2, 310]], "drafts": [{"by": "%s, run-ahead auto, rounded 0, copies of 0 after 0", "accepted": [[40, 39]], "wait_us": [[1, 9, 1]], ' "$of" "$1" >"$KEPT"
     printf '"ratio": [4, 8, %s], "rest_us": %s, "alone_us": 0, "rests": 1}]}]' "$2" "$3" >>"$KEPT"
 }
 # drafted NAME TEST: of the job's figure of drafted tokens.
