@@ -40,7 +40,7 @@ struct draft_parts {
 struct draft_copies {
     int cascade; /* they draft for the draft model, which reads several in one step: the same proposals in fewer steps */
     int first;   /* where the last so many tokens of a text or more have occurred before, they are the proposal; 0: nowhere */
-    int after;   /* behind so many of the model's drafts they are the rest of the proposal, which ends there where nothing is to be copied; 0: never */
+    int after; /* behind so many of the model's drafts they are the rest of the proposal, which ends there where nothing is to be copied; 0: never */
 };
 
 /* One token of one text: the next one of a mirror's draft, or of one of its branches, or none. */

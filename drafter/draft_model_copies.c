@@ -212,12 +212,11 @@ static struct unfinished unfinished_of(const struct draft_job *job, int first)
     const struct branch *branch = &mirror->ahead.branch[job->branch];
     int32_t *guess = mirror->tokens + branch->place;
 
-    return (struct unfinished){
-        .text = {.tokens = mirror->tokens, .length = mirror->length + branch->after, .tail = guess, .more = 1 + first},
-        .to = guess + 1,
-        .drafted = branch->count,
-        .wanted = branch->wanted,
-        .output = branch->output};
+    return (struct unfinished){.text = {.tokens = mirror->tokens, .length = mirror->length + branch->after, .tail = guess, .more = 1 + first},
+                               .to = guess + 1,
+                               .drafted = branch->count,
+                               .wanted = branch->wanted,
+                               .output = branch->output};
 }
 
 /* It has `count` tokens now, and no more come where it is stopped. */

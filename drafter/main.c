@@ -43,20 +43,20 @@ struct parts {
     int joined; /* the roll call is over: the job goes on without this rank when it fails */
 };
 
-/* Warns, on one drafter, that a draft with all layers of the target is the target: every token is accepted, and drafting one costs as much as
- * decoding it. */
+/* Warns, on one drafter of its kind, that a draft with all layers of the target is the target: every token is accepted, and drafting one costs as
+ * much as decoding it. */
 static void warn_of_the_target(const struct parts *parts, int layers)
 {
     const struct options *options = parts->options;
     const struct options_draft *way = &options->model.draft_way;
     char text[OPTIONS_DRAFT_TEXT];
 
-    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.role_rank > 0)
+    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.role_rank >= options_kinds(options))
         return;
     if (parts->model->rounded > 0 && model_quantise(options_bits(options, 1)) != model_quantise(options_bits(options, 0)))
         return;
     options_draft_write(way, text);
-    log_warn("--draft %s: the draft is the target itself, for the target %s", text,
+    log_warn("%s %s: the draft is the target itself, for the target %s", parts->world.role_rank > 0 ? "--merge" : "--draft", text,
              way->bits > 0 ? "has no weights of more bits" : "has no more layers");
 }
 

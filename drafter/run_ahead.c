@@ -253,6 +253,8 @@ void run_ahead_learn(struct run_ahead *ahead, const struct mirror *mirror, const
     if (accepted < drafted && commit->tokens[accepted] == mirror->tokens[mirror->length + accepted])
         return; /* the round was without this draft */
     guesses = &mirror->ahead.guesses[accepted];
+    if (commit->count > accepted + 1) /* drafts of another kind follow: no branch is of this text */
+        guess = MIRROR_GUESSES;
     while (guess < guesses->count && guesses->token[guess] != commit->tokens[accepted])
         guess++;
     outcomes_add(&ahead->outcomes, drafted, accepted, guess < guesses->count ? guess : MIRROR_GUESSES);

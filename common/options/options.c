@@ -312,11 +312,13 @@ static enum status check_copies(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
 
-    const char *said = options->rounds.cascade != CASCADE_NONE ? "--cascade lookup" : options->rounds.copy_first > 0 ? "--copy-first" : "--copy-after";
+    const char *said = options->rounds.cascade != CASCADE_NONE ? "--cascade lookup"
+                       : options->rounds.copy_first > 0        ? "--copy-first"
+                                                               : "--copy-after";
 
     if (!options_copies(options) || !options_drafts(options))
         return STATUS_OK;
-    if (!options_draft_runs_model(&options->model.draft_way))
+    if (!options_kinds_run_models(options))
         log_error("%s saves steps of a draft model, and --draft %s has none; expected a draft model, or --draft self:...", said, kind->name);
     else if (options->rounds.shape.kind != TREE_CHAIN)
         log_error("%s drafts chains, expected no --tree %s", said, options->rounds.tree);
@@ -373,7 +375,7 @@ static enum status check_together(const struct options *options)
                   kind->name);
         return STATUS_USAGE;
     }
-    if (!kind->draws && stopping_looks(&options->rounds.stopping)) {
+    if (!kind->draws && options_kinds(options) == 1 && stopping_looks(&options->rounds.stopping)) {
         log_error("--stop-drafting %s is about a draft model's distribution, and --draft %s has none", options->rounds.stop_drafting, kind->name);
         return STATUS_USAGE;
     }
@@ -478,7 +480,7 @@ static enum status find_merged(struct options *options)
     for (int i = 0; i < options->rounds.merge.count; i++)
         if (options_draft_kind(&options->rounds.merged_way[i])->own_model)
             TRY(find_model(options, "merge", &options->rounds.merge.text[i]));
-    return STATUS_OK;
+    return options_merge_check_names(options);
 }
 
 /* --draft auto, and without --draft a target of `tandem fetch`: the draft model that belongs to it. */

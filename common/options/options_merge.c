@@ -14,11 +14,11 @@ int options_kinds(const struct options *options)
 void options_of_kind(const struct options *options, int kind, struct options *own)
 {
     *own = *options;
-    if (kind == 0)
-        return;
-    own->model.draft = options->rounds.merge.text[kind - 1];
-    own->model.draft_way = options->rounds.merged_way[kind - 1];
-    own->model.draft_is_known = 0;
+    if (kind > 0) {
+        own->model.draft = options->rounds.merge.text[kind - 1];
+        own->model.draft_way = options->rounds.merged_way[kind - 1];
+        own->model.draft_is_known = 0;
+    }
     if (!options_draft_runs_model(&own->model.draft_way)) {
         own->rounds.cascade = CASCADE_NONE;
         own->rounds.copy_first = own->rounds.copy_after = 0;
@@ -30,9 +30,13 @@ void options_of_kind(const struct options *options, int kind, struct options *ow
 void options_kind_name(const struct options *options, int kind, char *text)
 {
     const char *said = kind > 0 ? options->rounds.merge.text[kind - 1] : options->model.draft != NULL ? options->model.draft : "draft";
+    const struct options_draft *way = kind > 0 ? &options->rounds.merged_way[kind - 1] : &options->model.draft_way;
     const char *end = strrchr(said, '/');
 
-    snprintf(text, OPTIONS_DRAFT_TEXT, "%s", end != NULL && end[1] != '\0' ? end + 1 : said);
+    if (way->file != NULL)
+        options_draft_write(way, text);
+    else
+        snprintf(text, OPTIONS_DRAFT_TEXT, "%s", end != NULL && end[1] != '\0' ? end + 1 : said);
 }
 
 int options_kinds_run_models(const struct options *options)
@@ -71,7 +75,7 @@ static int are_equal(const struct options *options, int one, int other)
 }
 
 /* Is a kind named twice? It would propose the same twice. */
-static enum status check_names(const struct options *options)
+enum status options_merge_check_names(const struct options *options)
 {
     for (int i = 1; i < options_kinds(options); i++)
         for (int j = 0; j < i; j++)
@@ -80,6 +84,14 @@ static enum status check_names(const struct options *options)
                 return STATUS_USAGE;
             }
     return STATUS_OK;
+}
+
+static int has_auto(const struct options *options)
+{
+    for (int i = 0; i < options->rounds.merge.count; i++)
+        if (strcmp(options->rounds.merge.text[i], "auto") == 0)
+            return 1;
+    return 0;
 }
 
 enum status options_merge_check(const struct options *options)
@@ -101,9 +113,16 @@ enum status options_merge_check(const struct options *options)
         log_error("--merge joins chains, expected no --tree %s", options->rounds.tree);
     else if (options->rounds.synthetic_acceptance >= 0)
         log_error("--merge: a path is that of the target's own tokens, expected no --synthetic-acceptance");
+    else if (options->rounds.stopping.kind == STOPPING_HEURISTIC)
+        log_error("--merge: a tree seldom stands whole, expected no --stop-drafting heuristic, by which lengths would only shrink");
+    else if (options->report.sweep != NULL)
+        log_error(
+            "--merge: a bench measures one kind of drafter, expected no --merge; tandem run --compare measures several against the target alone");
     else if (options->checks.breakage != BREAKAGE_NONE)
-        log_error("--break is of one drafter, expected no --merge");
+        log_error("--merge: faults are put into what one drafter proposes, expected no --break");
+    else if (has_auto(options))
+        log_error("--merge is 'auto', expected a model or a kind of --list-drafters");
     else
-        return check_names(options);
+        return options_merge_check_names(options);
     return STATUS_USAGE;
 }

@@ -18,5 +18,7 @@ void options_kind_name(const struct options *options, int kind, char *text);
 enum status options_merge_read(struct options *options);
 /* Is there something to merge, a rule for it, and ranks? STATUS_USAGE with a line that says what was expected. */
 enum status options_merge_check(const struct options *options);
+/* Is a kind named twice? To be asked again when names of models are paths. STATUS_USAGE, with a line. */
+enum status options_merge_check_names(const struct options *options);
 
 #endif

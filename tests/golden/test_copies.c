@@ -187,7 +187,7 @@ static void test_copies__come_first_where_enough_has_occurred(void **state)
     draft_rig_close(&without);
 }
 
-enum { AFTER = 1, LEAST = 2 };
+enum { AFTER = 2, LEAST = 2 };
 
 /* The first drafts are the model's, and behind them stands what followed the longest end of the text with them. */
 static void assert_ends_with_copies(const struct draft_rig *with, const struct draft_rig *without, int s, int place)
@@ -237,7 +237,7 @@ static void test_copies__are_the_rest_behind_the_first_drafts(void **state)
         }
     }
     print_message("%d proposals ended with copies, %d without\n", copied, ended);
-    assert_true(copied > SLOTS && ended > SLOTS);
+    assert_true(copied > 4 && ended > SLOTS);
     draft_rig_close(&with);
     draft_rig_close(&without);
 }

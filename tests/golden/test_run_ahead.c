@@ -61,7 +61,8 @@ static void open_sides(struct sides *sides, struct stopping stopping, struct dra
 
     memset(sides, 0, sizeof *sides);
     sides->ahead.runs_ahead = 1;
-    sides->behind.runs_ahead = model != model_path || copies.first > 0 || copies.after > 0; /* of flat rows q depends on how long the lists are that it is cut from */
+    sides->behind.runs_ahead =
+        model != model_path || copies.first > 0 || copies.after > 0; /* of flat rows q depends on how long the lists are that it is cut from */
     draft_rig_open(&sides->ahead, model, &BACKEND, 1, SLOTS, sampling_of);
     draft_rig_open(&sides->behind, model, &BACKEND, 1, SLOTS, sampling_of);
     assert_int_equal(draft_copy(&sides->behind.draft, &copies, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);

@@ -337,7 +337,7 @@ static void check_counts(const struct simulation *simulation)
 {
     const struct figures *figures = &simulation->engine.lead.figures;
     const struct tally *tally = &simulation->tally;
-    int64_t answers = simulation->engine.peers.draft.count + simulation->engine.peers.ahead.proposals;
+    int64_t answers = simulation->engine.peers.taken + simulation->engine.peers.ahead.proposals;
 
     if (tally->refused != simulation->refusals_due)
         simulation_fail(simulation, "%lld messages came that are none for their receiver, %lld were refused", (long long)simulation->refusals_due,

@@ -193,6 +193,10 @@ enum status check_run(struct job *job, struct peers *peers, const struct request
     if (job->options->rounds.shape.kind != TREE_CHAIN)
         log_info("the law of trees is tested by --accept %s%s", rule_name(check_rule(&check, 1)),
                  job->options->rounds.shape.kind == TREE_DYNAMIC ? " and --tree top-k, for dynamic chooses drafts by what they are" : "");
+    if (job->options->rounds.merge.count > 0)
+        log_info(
+            "what --merge joins is tested against the target's own output; the law is tested by --accept %s, for which the first kind drafts alone",
+            rule_name(check_rule(&check, 1)));
     status = run_checks(&check);
     check_equal_release(&check.equal);
     check_sample_release(&check.sample);

@@ -342,6 +342,8 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     return status;
 }
 
+_Static_assert(MERGE_MOST == 1 + OPTIONS_MERGED_MOST, "as many kinds as options have");
+
 /* A line of mpirun may have fewer drafters than kinds. */
 static enum status check_kinds(const struct job *job)
 {

@@ -49,10 +49,10 @@ static void say_what_is_advised(const struct job *job)
 static void say_if_nothing_is_rounded(const struct job *job)
 {
     const struct options *options = job->options;
-    const char *why = options->rounds.solo                                   ? "nothing is drafted"
-                      : !options_draft_runs_model(&options->model.draft_way) ? "what drafts has no weights"
-                      : options->model.draft_way.bits > 0                    ? "--draft self:bits=N says it of what drafts"
-                                                                             : NULL;
+    const char *why = options->rounds.solo                 ? "nothing is drafted"
+                      : !options_kinds_run_models(options) ? "what drafts has no weights"
+                      : options->model.draft_way.bits > 0  ? "--draft self:bits=N says it of what drafts"
+                                                           : NULL;
 
     if (options->model.draft_quantise != QUANTISE_NONE && why != NULL)
         log_warn("--draft-quantise rounds nothing here: %s", why);

@@ -295,12 +295,18 @@ static enum status check_chat(const struct options *options, const char *model, 
 /* With --backend auto it is known only when the model is loaded whether a device is used; it is refused then. */
 static enum status check_quantise(const struct options *options)
 {
-    int drafts = options_drafts(options) && options_draft_runs_model(&options->model.draft_way) && options_bits(options, 1) != 0;
+    struct options own = *options;
+    int drafts = 0;
+
+    for (int kind = 0; kind < options_kinds(options) && !drafts; kind++) {
+        options_of_kind(options, kind, &own);
+        drafts = options_drafts(&own) && options_draft_runs_model(&own.model.draft_way) && options_bits(&own, 1) != 0;
+    }
 
     if (options->ranks.backend != BACKEND_CUDA || (options_bits(options, 0) == 0 && !drafts))
         return STATUS_OK;
     log_error("--%s is for the CPU backend, expected --backend cpu, not cuda", options->model.quantise != QUANTISE_NONE ? "quantise"
-                                                                               : options->model.draft_way.bits > 0      ? "draft self:bits=N"
+                                                                               : own.model.draft_way.bits > 0           ? "draft self:bits=N"
                                                                                                                         : "draft-quantise");
     return STATUS_USAGE;
 }
@@ -372,6 +378,8 @@ enum status launch_check(const struct options *options)
     if ((options->launch.terminal & TERMINAL_FROM_STDIN) == 0) { /* else it has been said */
         paths_tell_taken("target", options->model.target);
         paths_tell_taken("draft", options->model.draft);
+        for (int i = 0; i < options->rounds.merge.count; i++)
+            paths_tell_taken("merge", options->rounds.merge.text[i]);
     }
     TRY(paths_check("target", options->model.target));
     TRY(look_at(options, target, options->ranks.verifiers > 0 ? options->ranks.verifiers : 1, 0, &large));

@@ -197,10 +197,10 @@ static json_t *merged_of(const struct stats *stats)
         const struct kind_figures *kind = &stats->figures->kind[i];
         const char *name = i > 0 ? stats->options->rounds.merge.text[i - 1] : first != NULL ? first : "";
 
-        failed |= json_array_append_new(array, json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "draft", json_text_string(name), "proposals",
-                                                         (json_int_t)kind->proposals, "drafted", (json_int_t)kind->drafted, "agreed",
-                                                         (json_int_t)kind->agreed, "accepted", (json_int_t)kind->accepted, "accepted_alone",
-                                                         (json_int_t)kind->alone));
+        failed |= json_array_append_new(array, json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "draft", json_text_string(name), "missed",
+                                                         (json_int_t)kind->missed, "proposals", (json_int_t)kind->proposals, "drafted",
+                                                         (json_int_t)kind->drafted, "agreed", (json_int_t)kind->agreed, "accepted",
+                                                         (json_int_t)kind->accepted, "accepted_alone", (json_int_t)kind->alone));
     }
     return json_text_whole(array, failed);
 }

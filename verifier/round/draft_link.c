@@ -33,6 +33,7 @@ void draft_link_reset(struct draft_link *link)
         link->shelf[i].is_there = 0;
     link->verified = link->accepted = 0;
     link->wanted = 0;
+    link->opened = 0;
     link->missed = 0;
     link->known = 0;
     link->answered = 0;

@@ -21,6 +21,7 @@ struct ahead_figures {
 
 /* What one kind of drafter gave, where proposals of several are merged. */
 struct kind_figures {
+    int64_t missed;          /* proposals that did not come in time */
     int64_t proposals;       /* with at least one draft */
     int64_t drafted, agreed; /* its drafts, and those at the front of a proposal that are what was committed, whether they were verified or not */
     int64_t accepted, alone; /* drafts accepted that it proposed, and those of them that no other kind did */

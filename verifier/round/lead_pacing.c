@@ -31,10 +31,11 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         round.tokens += outcome->count;
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
         for (int k = 0; k < lead->slots.ready[i]->linked; k++)
-            round.caught_up |= lead->slots.ready[i]->link[k].opened;
+            round.caught_up |= lead->slots.ready[i]->link[k].drafter >= 0 && lead->slots.ready[i]->link[k].opened;
         adaptive |= lead->slots.ready[i]->request->adaptive;
-        /* What nothing followed was accepted as far as it went. */
-        adaptive_add_verdict(&lead->drafting.adaptive, outcome->refused < 0 ? outcome->accepted : outcome->drafted, outcome->accepted);
+        /* What nothing followed was accepted as far as it went; of a merged tree other drafts were not, and they are what another draft may be. */
+        adaptive_add_verdict(&lead->drafting.adaptive,
+                             outcome->refused < 0 && lead->slots.ready[i]->linked == 1 ? outcome->accepted : outcome->drafted, outcome->accepted);
     }
     adaptive_add_round(&lead->drafting.adaptive, &round);
     if (!adaptive || lead->drafting.by_verdicts)
@@ -104,7 +105,7 @@ enum status lead_warm_up(struct lead *lead)
         return STATUS_OK; /* in a chat the slots are in use after its first turn */
     for (int i = 0; i < lead->peers->count; i++)
         adaptive_add_draft_step(&lead->drafting.adaptive,
-                                (struct adaptive_draft_step){.rows = lead->slots.count * lead->peers->count / lead->peers->kinds,
+                                (struct adaptive_draft_step){.rows = lead->slots.count * (lead->peers->count / lead->peers->kinds),
                                                              .one_us = lead->peers->peer[i].draft_ns / 1e3,
                                                              .all_us = lead->peers->peer[i].draft_batch_ns / 1e3});
     most = most < longest ? most : longest;

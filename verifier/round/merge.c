@@ -1,5 +1,7 @@
 #include "verifier/round/merge.h"
 
+#include <string.h>
+
 enum { NODES = MERGE_MOST * MESSAGE_MAX_DRAFT };
 #define FADE         0.98
 #define PRIOR        0.5 /* the rate of a kind of which nothing is known yet, */
@@ -139,14 +141,15 @@ void merge_sources(const struct merged *merged, const int32_t *tokens, int count
 {
     const struct proposal *proposal = &merged->proposal;
 
+    memset(source, 0, (size_t)count);
     for (int i = 0, parent = -1; i < count; i++) {
         int node = proposal_child(proposal, parent, parent + 1);
 
         while (node >= 0 && proposal->token[node] != tokens[i])
             node = proposal_child(proposal, parent, node + 1);
-        source[i] = node >= 0 ? merged->source[node] : 0;
         if (node < 0)
             return;
+        source[i] = merged->source[node];
         parent = node;
     }
 }

@@ -35,9 +35,10 @@ void peers_close(struct peers *peers)
 void peers_count_anew(struct peers *peers)
 {
     peers->ahead = (struct ahead_figures){0};
+    peers->merge = (struct merge){0};
     for (int kind = 0; kind < MERGE_MOST; kind++)
         peers->kind[kind] = (struct kind_figures){0};
-    peers->fetched = peers->stale = peers->refused = 0;
+    peers->taken = peers->fetched = peers->stale = peers->refused = 0;
     peers->draft = peers->wire = (struct span_sum){0};
 }
 
@@ -104,7 +105,7 @@ enum status peers_send_open(struct peers *peers, struct sequence *sequence, stru
     link->opened = 1;
     link->known = 1;
     link->asked_ns = clock_ns();
-    link->behind = !peers->patient && sequence->length - link->answered > MESSAGE_LONG_TEXT;
+    link->behind = link->wanted > 0 && !peers->patient && sequence->length - link->answered > MESSAGE_LONG_TEXT;
     return peers_send(peers, &peers->peer[link->drafter], message_pack_open(peers->space, &open));
 }
 
@@ -184,7 +185,7 @@ static enum status commit_link(struct peers *peers, struct sequence *sequence, s
 }
 
 /* What a kind proposed beside others is held against what was committed, whether or not it was verified: the merged proposal is made by that. */
-static int learn(struct peers *peers, const struct draft_link *link, const int32_t *tokens, int count)
+static int learn(struct peers *peers, struct draft_link *link, const int32_t *tokens, int count)
 {
     struct kind_figures *figures = &peers->kind[link->kind];
     int compared = link->verified < count ? link->verified : count, agreed = 0;
@@ -195,6 +196,8 @@ static int learn(struct peers *peers, const struct draft_link *link, const int32
     figures->proposals += link->verified > 0;
     figures->drafted += link->verified;
     figures->agreed += agreed;
+    if (agreed == compared && compared < link->verified)
+        link->verified = 0; /* what would have become of the next one is not known */
     return agreed;
 }
 

@@ -51,6 +51,7 @@ struct peers {
     struct merge merge; /* how often drafts of each kind were accepted */
     struct ahead_figures ahead; /* this and what follows: since peers_count_anew */
     struct kind_figures kind[MERGE_MOST];
+    int64_t taken;           /* proposals for the committed tokens, as they came */
     int64_t fetched;         /* proposals taken from a shelf when their tokens were committed */
     int64_t stale, refused;  /* proposals for other tokens than the committed ones; invalid messages */
     struct span_sum draft, wire; /* time that drafters took; the rest of the time from request to proposal */

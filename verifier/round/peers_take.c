@@ -13,7 +13,7 @@ void peers_count_hit(struct peers *peers, const struct draft_link *link, int is_
 {
     struct ahead_outcome *outcome = link->accepted < link->verified ? &peers->ahead.rejected[link->accepted] : &peers->ahead.all;
 
-    peers->ahead.hits += is_hit;
+    peers->ahead.hits += is_hit && link->kind == 0; /* a round counts once, where several drafters are waited for */
     if (link->opened || link->verified == 0)
         return;
     outcome->rounds++;
@@ -49,7 +49,16 @@ static void least(double *of, int64_t ns)
     *of = *of > 0 && next > FORGETS * *of ? FORGETS * *of : next;
 }
 
-static void measure(struct peers *peers, struct peer *peer, const struct draft_link *link)
+/* Is no other proposal waited for? Drafters of several kinds work at the same time: the round's wait is that of the last one. */
+static int is_last(const struct sequence *sequence)
+{
+    for (int i = 0; i < sequence->linked; i++)
+        if (sequence->link[i].drafter >= 0 && sequence->link[i].wanted > 0 && !sequence->link[i].has_proposal)
+            return 0;
+    return 1;
+}
+
+static void measure(struct peers *peers, struct peer *peer, const struct sequence *sequence, const struct draft_link *link)
 {
     const struct proposal *proposal = &link->proposal;
     int64_t whole = link->came_ns - link->asked_ns, own = (int64_t)proposal->draft_us * 1000;
@@ -58,8 +67,11 @@ static void measure(struct peers *peers, struct peer *peer, const struct draft_l
     own = own < whole ? own : whole;
     peer->misses = 0;
     peer->vain_ns = 0;
-    clock_add(&peers->draft, own);
-    clock_add(&peers->wire, whole - own);
+    peers->taken++;
+    if (is_last(sequence)) {
+        clock_add(&peers->draft, own);
+        clock_add(&peers->wire, whole - own);
+    }
     if (has_q(proposal) && !is_hit) /* one that was sent beforehand may have been on its way already when it was asked for */
         least(&peer->wire_ns, whole - own);
     peers_count_hit(peers, link, is_hit);
@@ -88,7 +100,7 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
         }
         switch (sequence_offer(sequence, link, proposal)) {
         case OFFER_TAKEN:
-            measure(peers, peer, link);
+            measure(peers, peer, sequence, link);
             return;
         case OFFER_KEPT:
             peers->ahead.proposals++;

@@ -112,6 +112,7 @@ static void miss(struct peers *peers, struct peer *peer, const struct sequence *
     link->wanted = 0; /* this round goes on without its proposal */
     link->missed = 1;
     link->behind = 0;
+    peers->kind[link->kind].missed++;
     recorder_note("misses a proposal of rank # for request #", peer->name, sequence->request->index, 0);
     if (!peer->late) { /* one delay may hit many of its sequences: it counts once a round */
         peer->misses++;

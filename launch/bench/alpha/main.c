@@ -122,6 +122,7 @@ static enum status check_unused(const struct options *options)
                   {options->results.path != NULL, "output"},
                   {options->results.resume, "resume"},
                   {options->rounds.solo, "solo"},
+                  {options->rounds.merge.count > 0, "merge"},
                   {options->rounds.synthetic_acceptance >= 0, "synthetic-acceptance"},
                   {options->report.stats != NULL, "stats"},
                   {options->report.trace != NULL, "trace"},

@@ -173,6 +173,7 @@ static enum status check_options(const struct options *options)
                         : options->model.target != NULL && options->model.draft == NULL  ? "--target without --draft"
                         : options->checks.size != CHECK_OFF                        ? "--check"
                         : options_explains(options)                                ? "--explain"
+                        : options->rounds.merge.count > 0                          ? "--merge"
                         : options->launch.dry_run                                   ? "--dry-run"
                         : options->print != OPTIONS_PRINT_NOTHING            ? "an option that prints"
                         : options->input.prompt == NULL && options->input.prompts == NULL ? "no prompt"

@@ -281,7 +281,8 @@ static void test_peers__two_kinds_draft_for_one_request(void **state)
     propose_chain(2, second, 4);
     collect();
     assert_true(sequence[0].link[0].has_proposal && sequence[0].link[1].has_proposal);
-    assert_null(sequence_proposal(&sequence[0])); /* until they are merged */
+    assert_true(peers.taken == 2 && peers.draft.count == 1); /* they worked at the same time */
+    assert_null(sequence_proposal(&sequence[0]));            /* until they are merged */
     sequence_merge(&sequence[0], &peers.merge);
     assert_int_equal(sequence_proposal(&sequence[0])->count, 4); /* of six that differ, as many as are wanted */
     assert_int_equal(sequence_proposal(&sequence[0])->token[0], 5);
@@ -319,6 +320,22 @@ static void test_peers__a_kind_that_is_lost_leaves_the_other(void **state)
     assert_true(!peers.peer[0].lost && peers.peer[1].lost && peers.peer[1].sequences == 1);
 }
 
+/* A drafter is found again and gets a long text, of which no draft is wanted: nobody waits for its reading. */
+static void test_peers__a_reader_that_is_to_draft_nothing_holds_nobody(void **state)
+{
+    int32_t tokens[MESSAGE_MAX_COMMIT] = {0};
+
+    (void)state;
+    open_all(1);
+    for (int i = 0; i < 2; i++)
+        sequence_commit(&sequence[0], tokens, MESSAGE_MAX_COMMIT);
+    request[0].draft_length = 0;
+    peers.peer[0].reopen = 1;
+    collect();
+    assert_int_equal(peers.peer[0].reopen, 0);
+    assert_false(peers_holds(&sequence[0]));
+}
+
 /* By rules that ask for q only the first kind drafts. */
 static void test_peers__a_request_that_needs_q_has_one_drafter(void **state)
 {
@@ -349,6 +366,7 @@ int main(void)
         cmocka_unit_test_teardown(test_peers__a_draft_took_no_longer_than_the_lead_waited, close_all),
         cmocka_unit_test_teardown(test_peers__two_kinds_draft_for_one_request, close_all),
         cmocka_unit_test_teardown(test_peers__a_kind_that_is_lost_leaves_the_other, close_all),
+        cmocka_unit_test_teardown(test_peers__a_reader_that_is_to_draft_nothing_holds_nobody, close_all),
         cmocka_unit_test_teardown(test_peers__a_request_that_needs_q_has_one_drafter, close_all),
     };
 
