@@ -62,6 +62,7 @@ drafted cascade --cascade lookup --draft-length 8 --verbose
 checks=$((checks + 1))
 grep -qE 'cascade: [1-9][0-9]* tokens drafted in [0-9]+ steps; [0-9]+ of [1-9][0-9]* copies' "$WORK/job_cascade.err" || fail "cascade: nothing is told of copies"
 drafted copies --copy-first 2 --verbose
+drafted after --copy-after 2 --draft-length 6
 checks=$((checks + 1))
 grep -qE '[1-9][0-9]* proposals were copies' "$WORK/job_copies.err" || fail "copies: none was proposed"
 more fewer_bits --quantise q8_0 --draft self:bits=4
