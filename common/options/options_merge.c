@@ -115,9 +115,6 @@ enum status options_merge_check(const struct options *options)
         log_error("--merge: a path is that of the target's own tokens, expected no --synthetic-acceptance");
     else if (options->rounds.stopping.kind == STOPPING_HEURISTIC)
         log_error("--merge: a tree seldom stands whole, expected no --stop-drafting heuristic, by which lengths would only shrink");
-    else if (options->report.sweep != NULL)
-        log_error(
-            "--merge: a bench measures one kind of drafter, expected no --merge; tandem run --compare measures several against the target alone");
     else if (options->checks.breakage != BREAKAGE_NONE)
         log_error("--merge: faults are put into what one drafter proposes, expected no --break");
     else if (has_auto(options))

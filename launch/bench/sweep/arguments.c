@@ -291,6 +291,10 @@ static enum status check_run(const struct bench *bench)
         log_error("a bench compares drafts with the target alone, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
     }
+    if (run->rounds.merge.count > 0) {
+        log_error("a bench measures one kind of drafter, expected no --merge; `tandem run --compare` measures several against the target alone");
+        return STATUS_USAGE;
+    }
     if (run->checks.size != CHECK_OFF || run->launch.dry_run || run->results.resume) {
         log_error("a bench takes no --check, --dry-run or --resume");
         return STATUS_USAGE;

@@ -403,7 +403,6 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--merge lookup --temperature 0 --synthetic-acceptance 0.5", "expected no --synthetic-acceptance"},
             {"--check brief --break residual-p --merge lookup", "expected no --break"},
             {"--merge lookup --temperature 0 --stop-drafting heuristic", "expected no --stop-drafting heuristic"},
-            {"--merge lookup --temperature 0 --sweep f", "--merge: a bench measures one kind of drafter"},
             {"--merge auto --temperature 0", "--merge is 'auto', expected a model or a kind"},
             {"--copy-after 2 --cascade lookup", "expected one of them"},
             {"--target m --draft lookup --copy-after 3", "--copy-after saves steps of a draft model, and --draft lookup has none"},
