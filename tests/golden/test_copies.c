@@ -217,6 +217,9 @@ static void test_copies__are_the_rest_behind_the_first_drafts(void **state)
     draft_rig_open(&without, model_path, &BACKEND, 1, SLOTS, sampling_of);
     assert_int_equal(draft_copy(&with.draft, &(struct draft_copies){.after = AFTER}, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
     for (int round = 0; round < ROUNDS; round++) {
+        for (int s = 0; s < SLOTS; s++)
+            for (int k = 0; k < MOST; k++)
+                with.output[s].q[k].count = 1; /* as of a draft before */
         draft_rig_propose(&with);
         draft_rig_propose(&without);
         for (int s = 0; s < SLOTS; s++) {
