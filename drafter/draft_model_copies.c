@@ -53,14 +53,15 @@ static void copy(struct copied *copied, const struct mirror *mirror, int room)
     const struct ngram_text text = {.tokens = mirror->tokens, .length = mirror->length, .tail = tail, .more = mirror->drafted};
     int left = mirror->wanted - mirror->drafted - 1, place;
 
-    catch_up(copied, mirror);
     copied->base = mirror->drafted;
     copied->copies = copied->right = copied->is_over = 0;
-    room = room < copied->most ? room : copied->most;
     room = room < left ? room : left; /* behind the last token that is wanted nothing is */
-    if (rule_of(&mirror->sampling)->depends_on_drafts)
+    if (room <= 0 || rule_of(&mirror->sampling)->depends_on_drafts)
         return;
-    if (room <= 0 || (place = ngram_index_find(&copied->index, &text)) == 0)
+    catch_up(copied, mirror);
+    room = room < copied->most ? room : copied->most;
+    place = ngram_index_find(&copied->index, &text);
+    if (place == 0)
         return;
     for (; copied->copies < room; copied->copies++)
         tail[mirror->drafted + copied->copies] = ngram_text_at(&text, place + copied->copies);

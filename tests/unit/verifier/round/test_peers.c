@@ -320,6 +320,25 @@ static void test_peers__a_kind_that_is_lost_leaves_the_other(void **state)
     assert_true(!peers.peer[0].lost && peers.peer[1].lost && peers.peer[1].sequences == 1);
 }
 
+/* Answers that took no step, as those drafted ahead, make no deadline that the drafter's own steps would miss: 8 times those of 4 tokens and one. */
+static void test_peers__a_deadline_leaves_time_for_the_drafters_steps(void **state)
+{
+    static const int step_ms[] = {0, 1}, waited_ms[] = {20, 40};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        open_all(1);
+        peers.peer[0].draft_ns = (uint32_t)(step_ms[i] * MS);
+        for (int round = 0; round < 5; round++) {
+            propose(1, 0);
+            assert_int_equal(take_round(), 0);
+        }
+        assert_int_equal(take_round(), waited_ms[i]);
+        if (i == 0)
+            close_all(state);
+    }
+}
+
 /* A drafter is found again and gets a long text, of which no draft is wanted: nobody waits for its reading. */
 static void test_peers__a_reader_that_is_to_draft_nothing_holds_nobody(void **state)
 {
@@ -366,6 +385,7 @@ int main(void)
         cmocka_unit_test_teardown(test_peers__a_draft_took_no_longer_than_the_lead_waited, close_all),
         cmocka_unit_test_teardown(test_peers__two_kinds_draft_for_one_request, close_all),
         cmocka_unit_test_teardown(test_peers__a_kind_that_is_lost_leaves_the_other, close_all),
+        cmocka_unit_test_teardown(test_peers__a_deadline_leaves_time_for_the_drafters_steps, close_all),
         cmocka_unit_test_teardown(test_peers__a_reader_that_is_to_draft_nothing_holds_nobody, close_all),
         cmocka_unit_test_teardown(test_peers__a_request_that_needs_q_has_one_drafter, close_all),
     };
