@@ -531,7 +531,8 @@ static enum status lay_out(struct model_draft *state, int slots)
                    arena_round(jobs * vocab * sizeof(float)) + arena_round(vocab * sizeof(int32_t)) + arena_round(jobs * sizeof(struct kept_query)) +
                    arena_round(jobs * list * sizeof(struct scored_token)) + arena_round(list * sizeof(double)) +
                    arena_round(supports * sizeof(struct sparse_q)) + arena_round(lists * sizeof(struct listed)) +
-                   arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct kept_choice)) + arena_round(trees * sizeof *state->tree);
+                   arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct kept_choice)) + arena_round(trees * sizeof *state->tree) +
+                   arena_round(trees * sizeof *state->grown);
 
     TRY(arena_open(&state->arena, bytes, "the draft's rows"));
     arena_expect_gaps(&state->arena);
@@ -551,6 +552,7 @@ static enum status lay_out(struct model_draft *state, int slots)
     state->listed = arena_take(&state->arena, lists * sizeof *state->listed);
     state->choice = arena_take(&state->arena, (size_t)slots * MESSAGE_MAX_DRAFT * sizeof *state->choice);
     state->tree = trees > 0 ? arena_take(&state->arena, trees * sizeof *state->tree) : NULL;
+    state->grown = trees > 0 ? arena_take(&state->arena, trees * sizeof *state->grown) : NULL;
     return STATUS_OK;
 }
 

@@ -20,6 +20,12 @@ struct listed {
 
 struct copied;
 
+/* The text that a slot's newest tree follows. */
+struct grown {
+    uint32_t opened; /* the mirror's; 0: there is none */
+    int length;
+};
+
 /* What is copied for each slot, and what came of it. */
 struct model_copies {
     struct arena arena;
@@ -59,6 +65,8 @@ struct model_draft {
     int support;
     struct draft_tree *tree; /* [slots], where it runs ahead: trees in the making */
     struct tree_shape shape;
+    struct tree_ranks ranks; /* which children of the trees were right, */
+    struct grown *grown;     /* [slots] by the texts that they were for */
     struct stopping stopping;
     enum breakage breakage;
     struct model_copies *copies; /* NULL: each draft takes a step */

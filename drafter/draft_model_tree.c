@@ -32,7 +32,9 @@ static int rank_children(const struct model_draft *state, const struct draft_job
 
     draft_model_list(state, job, query, &listed);
     count = choice_rank(sampling, &query->key, -1, listed.best, listed.count, TREE_CHILDREN, tokens, scores);
-    if (count > 0)
+    if (count > 0 && state->shape.kind == TREE_SEQUOIA)
+        tree_ranks_shares(&state->ranks, count, shares);
+    else if (count > 0)
         tree_shape_shares(&state->shape, sampling->temperature == 0, scores, count, shares);
     return count;
 }
@@ -102,6 +104,29 @@ static int add_level(struct model_draft *state, struct mirror *mirror, int level
     return count;
 }
 
+/* Counts which children the committed text came to in the tree before. Not where they are drawn: which drafts there are may not follow from what
+ * became of others that are still to be decided. */
+static void learn(struct model_draft *state, const struct mirror *mirror)
+{
+    const struct draft_tree *tree = &state->tree[mirror->slot];
+    struct grown *grown = &state->grown[mirror->slot];
+    int place = grown->opened == mirror->opened ? grown->length : mirror->length, at = -1, next = 0;
+
+    for (; place < mirror->length && next >= 0; place++) {
+        int children = 0, right = -1;
+
+        next = -1;
+        for (int child; (child = draft_tree_child(tree, at, children)) >= 0; children++)
+            if (tree->node[child].token == mirror->tokens[place]) {
+                right = children;
+                next = child;
+            }
+        tree_ranks_add(&state->ranks, children, right);
+        at = next;
+    }
+    *grown = (struct grown){.opened = mirror->opened, .length = mirror->length};
+}
+
 static void begin_tree(struct model_draft *state, const struct mirror *mirror)
 {
     struct draft_tree *tree = &state->tree[mirror->slot];
@@ -109,12 +134,14 @@ static void begin_tree(struct model_draft *state, const struct mirror *mirror)
     float shares[TREE_CHILDREN];
 
     tree_shape_shares_drawn(TREE_CHILDREN, shares);
-    if (!draws(mirror))
+    if (!draws(mirror)) {
+        learn(state, mirror);
         draft_tree_begin(tree, mirror->wanted);
-    else if (state->shape.kind == TREE_IID)
+    } else if (state->shape.kind == TREE_IID) {
         draft_tree_plan_paths(tree, mirror->wanted, depth);
-    else
+    } else {
         draft_tree_plan(tree, mirror->wanted, depth, shares, TREE_CHILDREN);
+    }
 }
 
 /* As many trees as one step has room for, whatever their levels are. */

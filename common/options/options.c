@@ -294,8 +294,10 @@ static enum status check_tree(const struct options *options)
                   options->request.sampling.temperature == 0 ? "" : ", or --temperature 0");
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_DYNAMIC)
         log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
+    else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_SEQUOIA)
+        log_error("--tree %s follows what became of drafts, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
     else if (rule != NULL && rule->siblings == RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_IID)
-        log_error("--tree %s is of drafts that are drawn, and by %s none is%s; expected --tree top-k or dynamic", tree,
+        log_error("--tree %s is of drafts that are drawn, and by %s none is%s; expected --tree top-k, dynamic or sequoia", tree,
                   options->request.sampling.temperature == 0 ? "any rule" : rule->name,
                   options->request.sampling.temperature == 0 ? " at temperature 0" : "");
     else if (options->rounds.stopping.kind != STOPPING_NEVER)

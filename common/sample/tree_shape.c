@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {[TREE_CHAIN] = "chain", [TREE_TOP_K] = "top-k", [TREE_DYNAMIC] = "dynamic", [TREE_IID] = "iid"};
+static const char *const names[] = {
+    [TREE_CHAIN] = "chain", [TREE_TOP_K] = "top-k", [TREE_DYNAMIC] = "dynamic", [TREE_SEQUOIA] = "sequoia", [TREE_IID] = "iid"};
 _Static_assert(sizeof names / sizeof names[0] == TREE_KINDS, "a name for each");
 
 /* A draft model is surer of its best token than its distribution says where the target takes its best, too, and where both see the same noise: shares
@@ -14,6 +15,9 @@ _Static_assert(sizeof names / sizeof names[0] == TREE_KINDS, "a name for each");
 
 /* How often the target's own token was the draft model's first choice, its second ..: `tandem alpha` of the embedded pair at temperature 0. */
 static const float by_rank[TREE_CHILDREN] = {0.716F, 0.149F, 0.045F, 0.02F, 0.018F, 0.014F, 0.007F, 0.004F};
+
+#define FADE         0.99 /* of what was counted before */
+#define PRIOR_WEIGHT 8.0  /* nodes that by_rank counts as */
 
 int tree_shape_read(const char *text, struct tree_shape *shape)
 {
@@ -67,4 +71,21 @@ void tree_shape_shares(const struct tree_shape *shape, int is_greedy, const floa
         sum += exp(power * ((double)scores[i] - (double)scores[0]));
     for (int i = 0; i < count; i++)
         shares[i] = (float)(power * ((double)scores[i] - (double)scores[0]) - log(sum));
+}
+
+void tree_ranks_add(struct tree_ranks *ranks, int children, int right)
+{
+    for (int i = 0; i < children && i < TREE_CHILDREN; i++) {
+        ranks->tested[i] = FADE * ranks->tested[i] + 1;
+        ranks->right[i] = FADE * ranks->right[i] + (i == right);
+    }
+}
+
+void tree_ranks_shares(const struct tree_ranks *ranks, int count, float *shares)
+{
+    for (int i = 0; i < count; i++) {
+        shares[i] = logf((float)((ranks->right[i] + PRIOR_WEIGHT * (double)by_rank[i]) / (ranks->tested[i] + PRIOR_WEIGHT)));
+        if (i > 0 && shares[i] > shares[i - 1])
+            shares[i] = shares[i - 1]; /* the draft model's order is as good as any where counts do not bear it out */
+    }
 }

@@ -9,6 +9,7 @@ enum tree_kind {
     TREE_CHAIN,   /* each token follows the one before it */
     TREE_TOP_K,   /* a child's share is that of its rank, measured once: as a rule the same tree in every round (Medusa, Cai et al. 2024) */
     TREE_DYNAMIC, /* it is what the draft model says of it in its row (EAGLE-2, Li et al. 2024) */
+    TREE_SEQUOIA, /* it is that of its rank, measured as the job goes on, so the tree is the best one for the pair and its texts (Sequoia) */
     TREE_IID,     /* several chains that begin at the newest token, of drafts that are drawn (SpecInfer; SpecTr, Sun et al. 2023) */
     TREE_KINDS
 };
@@ -21,7 +22,7 @@ struct tree_shape {
 };
 
 /* The names, for help and for whoever is told another one. */
-#define TREE_NAMES "chain, top-k, dynamic or iid, or one of these three with :depth=N, N from 1 to 32"
+#define TREE_NAMES "chain, top-k, dynamic, sequoia or iid, or one of these four with :depth=N, N from 1 to 32"
 
 /* Reads such a text, as "dynamic:depth=5". 1, or 0 with *shape as it was. */
 int tree_shape_read(const char *text, struct tree_shape *shape);
@@ -32,5 +33,15 @@ void tree_shape_shares_drawn(int count, float *shares);
 /* The logarithms of the shares of a node's children, the most probable first.  is_greedy: at temperature 0, else with the target's noise  scores:
  * [count] of the draft model, on the scale of logarithms of probabilities but for a constant, falling  shares: [count], at most 0 */
 void tree_shape_shares(const struct tree_shape *shape, int is_greedy, const float *scores, int count, float *shares);
+
+/* How often the target came to a node's child, by the child's rank. */
+struct tree_ranks {
+    double tested[TREE_CHILDREN], right[TREE_CHILDREN];
+};
+
+/* A node to which the target came had so many children, and it came to the one of that rank next; -1: to none of them. */
+void tree_ranks_add(struct tree_ranks *ranks, int children, int right);
+/* The logarithms of the shares by that; of ranks that were seldom tested nearly those of top-k.  shares: [count], falling, below 0 */
+void tree_ranks_shares(const struct tree_ranks *ranks, int count, float *shares);
 
 #endif

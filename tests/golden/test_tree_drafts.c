@@ -2,7 +2,7 @@
  * that reads the text anew. */
 #include "common/base/digest.h"
 #include "common/sample/rule.h"
-#include "drafter/draft_tree.h"
+#include "drafter/draft_model.h"
 #include "tests/support/draft_rig.h"
 #include "tests/support/golden.h"
 
@@ -48,9 +48,9 @@ static struct sampling sampling_of(int slot)
     return sampling;
 }
 
-static void open_rig(struct draft_rig *opened)
+static void open_rig(struct draft_rig *opened, enum tree_kind kind)
 {
-    const struct tree_shape shape = {.kind = TREE_TOP_K};
+    const struct tree_shape shape = {.kind = kind};
 
     memset(opened, 0, sizeof *opened);
     opened->runs_ahead = 1;
@@ -162,8 +162,8 @@ static void test_tree_drafts__are_the_same_after_any_path(void **state)
     int moves = 0, aside = 0, left = 0;
 
     (void)state;
-    open_rig(&rig);
-    open_rig(&anew);
+    open_rig(&rig, TREE_TOP_K);
+    open_rig(&anew, TREE_TOP_K);
     for (int round = 0; round < ROUNDS; round++) {
         draft_rig_propose(&rig);
         draft_rig_propose(&anew);
@@ -182,10 +182,54 @@ static void test_tree_drafts__are_the_same_after_any_path(void **state)
     draft_rig_close(&anew);
 }
 
+/* What a committed text says of the tree that was proposed for it: of each row on its way, how many children there were, and which one came. */
+static void count_ranks(const struct draft_output *output, const int32_t *tokens, int count, struct tree_ranks *ranks)
+{
+    for (int at = -1, i = 0, next; i < count; i++, at = next) {
+        int children = 0, right = -1;
+
+        next = -1;
+        for (int k = at + 1; k < output->count; k++)
+            if (output->parent[k] == at) {
+                right = output->token[k] == tokens[i] ? children : right;
+                next = output->token[k] == tokens[i] ? k : next;
+                children++;
+            }
+        tree_ranks_add(ranks, children, right);
+        if (next < 0)
+            return;
+    }
+}
+
+static void test_tree_drafts__learn_which_children_are_right(void **state)
+{
+    struct tree_ranks expected = {{0}, {0}}, learnt;
+
+    (void)state;
+    open_rig(&rig, TREE_SEQUOIA);
+    open_rig(&anew, TREE_TOP_K);
+    for (int round = 0; round < ROUNDS; round++) {
+        draft_rig_propose(&rig);
+        learnt = ((struct model_draft *)rig.draft.state)->ranks;
+        assert_memory_equal(&learnt, &expected, sizeof learnt);
+        for (int s = 0; s < SLOTS; s++) {
+            int before = rig.mirror[s].length, node = (5 * round + 3 * s) % rig.output[s].count;
+
+            commit(s, node, (int32_t)(31 * round + s) % 128);
+            if (rig.output[s].is_tree && rule_of(&rig.mirror[s].sampling)->siblings == RULE_SIBLINGS_ANY)
+                count_ranks(&rig.output[s], rig.mirror[s].tokens + before, rig.mirror[s].length - before, &expected);
+        }
+    }
+    assert_true(learnt.right[0] > 0 && learnt.right[1] > 0 && learnt.right[0] + learnt.right[1] < learnt.tested[0]);
+    draft_rig_close(&rig);
+    draft_rig_close(&anew);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tree_drafts__are_the_same_after_any_path),
+        cmocka_unit_test(test_tree_drafts__learn_which_children_are_right),
     };
 
     int failed = 0;

@@ -375,11 +375,12 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     struct options options;
 
     (void)state;
-    REFUSED({"--tree bush", "--tree is 'bush', expected chain, top-k, dynamic or iid"}, {"--tree dynamic:depth=0", "--tree is 'dynamic:depth=0'"},
+    REFUSED({"--tree bush", "--tree is 'bush', expected chain, top-k, dynamic, sequoia or iid"}, {"--tree dynamic:depth=0", "--tree is 'dynamic:depth=0'"},
             {"--tree dynamic --temperature 0.8", "--tree dynamic: --accept rejection decides about chains alone at this temperature; expected"},
             {"--tree dynamic --temperature 0.8 --accept traversal", "and --accept traversal draws them; expected --tree top-k or iid"},
+            {"--tree sequoia --temperature 0.8 --accept multistep", "and --accept multistep draws them; expected --tree top-k or iid"},
             {"--tree iid --temperature 0.8 --accept walk", "--tree iid is of drafts that are drawn, and by walk none is; expected"},
-            {"--tree iid --temperature 0", "by any rule none is at temperature 0; expected --tree top-k or dynamic"},
+            {"--tree iid --temperature 0", "by any rule none is at temperature 0; expected --tree top-k, dynamic or sequoia"},
             {"--tree top-k --accept threshold", "--accept threshold decides about chains alone; expected"},
             {"--target m --draft lookup --tree top-k", "--tree top-k: --draft lookup proposes chains; --list-drafters says which"},
             {"--tree dynamic --stop-drafting entropy", "expected no --stop-drafting entropy"},

@@ -19,6 +19,7 @@ static void test_tree_shape__texts_are_read(void **state)
                 {"dynamic:depth=1", {TREE_DYNAMIC, 1}},
                 {"dynamic:depth=32", {TREE_DYNAMIC, 32}},
                 {"top-k", {TREE_TOP_K, 0}},
+                {"sequoia:depth=3", {TREE_SEQUOIA, 3}},
                 {"top-k:depth=5", {TREE_TOP_K, 5}},
                 {"iid", {TREE_IID, 0}},
                 {"iid:depth=3", {TREE_IID, 3}}};
@@ -79,10 +80,35 @@ static void test_tree_shape__shares_are_of_one_row(void **state)
     assert_true(fabsf(shares[0] - shares[1] - 0.75f) < 1e-5f);
 }
 
+/* At first top-k's; then what was counted, of old times less; never rising, whatever was counted. */
+static void test_tree_ranks__shares_are_what_was_counted(void **state)
+{
+    float shares[TREE_CHILDREN], first[TREE_CHILDREN];
+    struct tree_ranks ranks = {{0}, {0}};
+
+    (void)state;
+    tree_shape_shares_drawn(TREE_CHILDREN, first);
+    tree_ranks_shares(&ranks, TREE_CHILDREN, shares);
+    for (int i = 0; i < TREE_CHILDREN; i++)
+        assert_true(fabsf(shares[i] - first[i]) < 1e-6f);
+    for (int i = 0; i < 1000; i++)
+        tree_ranks_add(&ranks, 3, i % 10 < 3 ? 0 : i % 10 < 5 ? 1 : i % 10 < 6 ? 2 : -1);
+    tree_ranks_shares(&ranks, TREE_CHILDREN, shares);
+    assert_true(fabs(exp((double)shares[0]) - 0.3) < 0.05 && fabs(exp((double)shares[1]) - 0.2) < 0.05 && fabs(exp((double)shares[2]) - 0.1) < 0.05);
+    assert_true(fabsf(shares[5] - first[5]) < 1e-6f); /* of which nothing was seen */
+    for (int i = 0; i < 1000; i++)
+        tree_ranks_add(&ranks, 2, 1);
+    tree_ranks_shares(&ranks, TREE_CHILDREN, shares);
+    for (int i = 1; i < TREE_CHILDREN; i++)
+        assert_true(shares[i] <= shares[i - 1]);
+    assert_true(exp((double)shares[0]) < 0.1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tree_shape__texts_are_read),
+        cmocka_unit_test(test_tree_ranks__shares_are_what_was_counted),
         cmocka_unit_test(test_tree_shape__no_path_is_longer_than_all_nodes),
         cmocka_unit_test(test_tree_shape__shares_are_of_one_row),
     };
