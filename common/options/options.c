@@ -326,6 +326,9 @@ static enum status check_copies(const struct options *options)
         log_error("%s drafts chains, expected no --tree %s", said, options->rounds.tree);
     else if (options->rounds.cascade != CASCADE_NONE && options->rounds.copy_after > 0)
         log_error("--copy-after drafts without the draft model what --cascade lookup would draft with it, expected one of them");
+    else if (options->rounds.draft_length >= 0 && options->rounds.copy_after >= options->rounds.draft_length && options->rounds.copy_after > 0)
+        log_error("--copy-after is %d, expected less than --draft-length, which is %d: else nothing is copied", options->rounds.copy_after,
+                  options->rounds.draft_length);
     else if (options->rounds.copy_first == 1)
         log_error("--copy-first is 1, expected 0, or 2 to 16 tokens that must have occurred before");
     else

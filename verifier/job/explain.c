@@ -153,7 +153,7 @@ void explain_head(const struct explained *explained, int round, FILE *to)
 {
     int accepted = count_accepted(explained);
 
-    fprintf(to, "round %d, %s: ", round, explained->rule);
+    fprintf(to, "round %d, %s%s: ", round, explained->rule, is_tree(explained) ? ", a tree" : "");
     if (explained->count > 0)
         fprintf(to, "%d of %d drafts accepted, %d token%s", accepted, explained->count, accepted + 1, accepted > 0 ? "s" : "");
     else

@@ -21,7 +21,8 @@ static void say_if_crowded(const struct job *job)
     if (verifiers > cores)
         log_info("%d verifiers share %ld cores, and each waits for the others: fewer --verifiers are faster", verifiers, cores);
     else if (drafters > cores)
-        log_info("%d ranks share %ld cores: fewer --drafters may be as fast", job->world.node_size, cores);
+        log_info("%d ranks share %ld cores: fewer %s may be as fast", job->world.node_size, cores,
+                 options_kinds(job->options) > 1 ? "--merge" : "--drafters");
     else
         log_info("%d ranks share %ld cores: drafters and verifiers take turns, as one waits while the other works", job->world.node_size, cores);
 }

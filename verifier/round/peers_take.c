@@ -14,7 +14,7 @@ void peers_count_hit(struct peers *peers, const struct draft_link *link, int is_
     struct ahead_outcome *outcome = link->accepted < link->verified ? &peers->ahead.rejected[link->accepted] : &peers->ahead.all;
 
     peers->ahead.hits += is_hit && link->kind == 0; /* a round counts once, where several drafters are waited for */
-    if (link->opened || link->verified == 0)
+    if (link->opened || link->verified == 0 || link->kind > 0)
         return;
     outcome->rounds++;
     outcome->hits += is_hit;

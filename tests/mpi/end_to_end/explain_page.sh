@@ -21,7 +21,7 @@ page_is() {
     check_that "$*: exit $CODE: $(cat "$WORK/err")" [ "$CODE" = 0 ]
     rounds=$(figure stats rounds)
     check_that "$*: no rounds are known" [ "${rounds:-0}" -gt 0 ]
-    check_that "$*: not each of $rounds rounds is there" [ "$(grep -c "^<h2>round [0-9]*, $rule: " "$PAGE")" = "$rounds" ]
+    check_that "$*: not each of $rounds rounds is there" [ "$(grep -cE "^<h2>round [0-9]*, $rule(, a tree)?: " "$PAGE")" = "$rounds" ]
     check_that "$*: not each round's text is there" [ "$(grep -o '<span data-round=' "$PAGE" | wc -l)" = "$rounds" ]
     # The text of the page is the prompt and what went to stdout, a new line behind it.
     tr '\n' '\001' <"$PAGE" | sed 's/.*<div id="text">//; s/<\/div>.*//; s/<[^>]*>//g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&amp;/\&/g' | tr '\001' '\n' >"$WORK/text"

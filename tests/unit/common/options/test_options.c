@@ -405,6 +405,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--check brief --break residual-p --merge lookup", "expected no --break"},
             {"--merge lookup --temperature 0 --stop-drafting heuristic", "expected no --stop-drafting heuristic"},
             {"--merge auto --temperature 0", "--merge is 'auto', expected a model or a kind"},
+            {"--copy-after 5 --draft-length 3", "--copy-after is 5, expected less than --draft-length, which is 3"},
             {"--copy-after 2 --cascade lookup", "expected one of them"},
             {"--target m --draft lookup --copy-after 3", "--copy-after saves steps of a draft model, and --draft lookup has none"},
             {"--merge random --merge lookup --merge self:bits=4 --merge self:bits=8", "--merge"},

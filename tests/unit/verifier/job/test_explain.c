@@ -82,7 +82,7 @@ static void test_explain__a_tree_by_the_targets_own_tokens(void **state)
 
     (void)state;
     assert_says(&round, 1, 0,
-                "round 3, coupled: 1 of 3 drafts accepted, 2 tokens\n"
+                "round 3, coupled, a tree: 1 of 3 drafts accepted, 2 tokens\n"
                 "   1  \",\"    rejected: the target's own token is \";\"; drafted by small\n"
                 "   2  \";\"    accepted: it is the target's own token; drafted by small, lookup\n"
                 "   3    \"!\"  not looked at\n"

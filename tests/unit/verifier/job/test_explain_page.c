@@ -73,7 +73,7 @@ static void test_explain_page__a_tree_is_one_of_lists(void **state)
     explain_page_round(&page, &round, tokenizer, 2);
     text = written(&page);
     ASSERT_HAS(text,
-               "<section>\n<h2>round 1, rejection: 1 of 3 drafts accepted, 2 tokens</h2>\n"
+               "<section>\n<h2>round 1, rejection, a tree: 1 of 3 drafts accepted, 2 tokens</h2>\n"
                "<div class=\"tree\"><ul>\n"
                "<li class=\"rejected\"><div class=\"card\"><b>&quot;&lt;&quot;</b>"
                "<div class=\"bar q\">q<i style=\"width:25.0%\"></i><u>0.2500</u></div>"
