@@ -115,6 +115,20 @@ void oracle_check_admission(const struct simulation *simulation)
     }
 }
 
+/* Has it a proposal that lay on the shelf? Then a request that it was last sent may be lost, and be missed a round after others of that round: two
+ * rounds in a row, by which it is lost once more. */
+static int may_lack_a_request(const struct simulation *simulation, int drafter)
+{
+    for (int i = 0; i < simulation->engine.lead.slots.count; i++) {
+        const struct sequence *sequence = &simulation->engine.lead.slots.sequence[i];
+
+        for (int k = 0; sequence->request != NULL && k < sequence->linked; k++)
+            if (sequence->link[k].drafter == drafter && sequence->link[k].has_proposal)
+                return 1;
+    }
+    return 0;
+}
+
 void oracle_note_losses(struct simulation *simulation)
 {
     const struct plan *plan = simulation->plan;
@@ -124,7 +138,7 @@ void oracle_note_losses(struct simulation *simulation)
         const struct peer *peer = &simulation->engine.peers.peer[i];
         int is_busy = simulation->actor[i].busy_ns > simulation->now_ns + 1000;
 
-        simulation->losses_allowed[i] = is_late || is_busy || peer->lost || peer->misses > 0 ? -1 : peer->losses;
+        simulation->losses_allowed[i] = is_late || is_busy || peer->lost || peer->misses > 0 ? -1 : peer->losses + may_lack_a_request(simulation, i);
     }
 }
 

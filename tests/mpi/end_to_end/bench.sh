@@ -170,7 +170,7 @@ expect "further repetitions are not said" 'grep -qE "and more of those that were
 
 # How many drafts a drawn tree has may not depend on what became of those before, which were drawn beside each other: where the length is left open it is
 # the usual one in each round.
-"$tandem" bench "${again[@]}" --tree top-k --accepts multistep --temperatures 1 --draft-lengths 12,auto --requests 3 --max-tokens 24 --output "$WORK/open" >"$WORK/out" 2>"$WORK/err" ||
+"$tandem" bench "${again[@]}" --noise-limit 1000 --extra-time 0 --tree top-k --accepts multistep --temperatures 1 --draft-lengths 12,auto --requests 3 --max-tokens 24 --output "$WORK/open" >"$WORK/out" 2>"$WORK/err" ||
     fail "a tree of any number of drafts: exit $?: $(cat "$WORK/err")"
 grep "\"cell\":[12],.*\"warm_up\":false" "$WORK/open/raw/same-node/passes.jsonl" | grep -o "\"drafted\":[0-9]*" >"$WORK/open.drafted"
 if grep -q '"fallback_rounds":[1-9]' "$WORK/open/raw/same-node/passes.jsonl"; then
