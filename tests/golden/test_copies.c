@@ -148,16 +148,22 @@ static void assert_is_copy(const struct mirror *mirror, const struct draft_outpu
     }
 }
 
+/* Two with the same room, one of them with copies. */
+static void open_beside(struct draft_rig *with, struct draft_rig *without, struct draft_copies copies)
+{
+    *with = *without = (struct draft_rig){.runs_ahead = 1};
+    draft_rig_open(with, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    draft_rig_open(without, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    assert_int_equal(draft_copy(&with->draft, &copies, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+}
+
 static void test_copies__come_first_where_enough_has_occurred(void **state)
 {
     static struct draft_rig with, without;
     int copied = 0, drafted = 0;
 
     (void)state;
-    with = without = (struct draft_rig){.runs_ahead = 1};
-    draft_rig_open(&with, model_path, &BACKEND, 1, SLOTS, sampling_of);
-    draft_rig_open(&without, model_path, &BACKEND, 1, SLOTS, sampling_of);
-    assert_int_equal(draft_copy(&with.draft, &(struct draft_copies){.first = FIRST}, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    open_beside(&with, &without, (struct draft_copies){.first = FIRST});
     for (int round = 0; round < ROUNDS; round++) {
         for (int s = 0; round % 3 == 2 && s < REOPENED; s++) {
             reopen(&with, s, round);
@@ -212,10 +218,7 @@ static void test_copies__are_the_rest_behind_the_first_drafts(void **state)
     int copied = 0, ended = 0;
 
     (void)state;
-    with = without = (struct draft_rig){.runs_ahead = 1};
-    draft_rig_open(&with, model_path, &BACKEND, 1, SLOTS, sampling_of);
-    draft_rig_open(&without, model_path, &BACKEND, 1, SLOTS, sampling_of);
-    assert_int_equal(draft_copy(&with.draft, &(struct draft_copies){.after = AFTER}, SLOTS, DRAFT_RIG_CONTEXT), STATUS_OK);
+    open_beside(&with, &without, (struct draft_copies){.after = AFTER});
     for (int round = 0; round < ROUNDS; round++) {
         for (int s = 0; s < SLOTS; s++)
             for (int k = 0; k < MOST; k++)
