@@ -28,6 +28,7 @@ whole() {
 strike() {
     local mode=$1 verifiers=$2 drafters=$3 victim=$4 way=$5 after=$6 moment=$7 which=$8 name=$9 everybody pids allowed
     local -n options=$mode
+    [ $way != SEGV ] || local -x ASAN_OPTIONS=${ASAN_OPTIONS-}:handle_segv=0 # a sanitizer would make an exit of it
     start "$name" --verifiers "$verifiers" --drafters "$drafters" "${options[@]}"
     if [ $moment = results ]; then
         await_results "$name" 1
