@@ -20,13 +20,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How weights are stored. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of 32 or, the k-quants from DTYPE_Q2_K on, 256 values.
+/* How weights are stored. DTYPE_F8 is what safetensors call F8_E4M3 (Micikevicius et al. 2022), with the scales that such files have beside it: rows of
+ * blocks of 128 values, each a float32 and then 128 bytes, and a value is the byte's times the float32, rounded once. A block of which a byte is not a
+ * number, or the scale not below DTYPE_F8_SCALE, is not a number.
+ * Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of 32 or, the k-quants from DTYPE_Q2_K on, 256 values.
  * In each DTYPE_BLOCK values are integers q of some bits with scales and, of some, minima: struct dtype_part. Not every backend packs them (see
  * `linear.packs`): for the others, whoever packs a matrix widens its rows. */
 enum dtype {
     DTYPE_F32,
     DTYPE_F16,
     DTYPE_BF16,
+    DTYPE_F8,
     DTYPE_Q8_0,
     DTYPE_Q4_0,
     DTYPE_Q4_1,
@@ -39,32 +43,36 @@ enum dtype {
     DTYPE_Q6_K,
     DTYPES
 };
-enum { DTYPE_BLOCK = 32, DTYPE_BLOCK_MOST = 256 };
+enum { DTYPE_BLOCK = 32, DTYPE_BLOCK_F8 = 128, DTYPE_BLOCK_MOST = 256 };
+#define DTYPE_F8_SCALE 256.0f /* times 2^120, which a float32 holds (cpu/matrix.h) */
 
 /* What DTYPE_BLOCK neighbours of a quantised row are: value k is (d scale[h]) q[k] + m least[h] in float32, h = k / 16, which rounds once, in the sum
- * (where there is no minimum, in the product). d and m are the file's F16, for a k-quant those of all 256. */
+ * (where there is no minimum, in the product). d and m are the file's F16, for a k-quant those of all 256. Of F8 q are the bytes, and d, m, scale and
+ * least are 0. */
 struct dtype_part {
     uint16_t d, m; /* bits */
     int has_least; /* else m and least are 0, and nothing is added */
     int8_t scale[2], least[2];
     int8_t q[DTYPE_BLOCK];
+    float f8_scale; /* F8: of the block; NaN where it is not a number */
 };
 
-/* The part `number` of a quantised row. */
+/* The part `number` of a row in blocks. */
 void dtype_part_of(enum dtype dtype, const void *row, size_t number, struct dtype_part *part);
-/* Values in each block of the file; 1 where the dtype is not quantised. */
+/* Values in each block of the file; 1 where the dtype has none. */
 size_t dtype_block(enum dtype dtype);
 /* A dtype as which rows of both can be packed with all their values as they are: that of both, or of other rows a wider one; F32: there is none. */
 enum dtype dtype_common(enum dtype one, enum dtype other);
-/* Of one value; 0 for a quantised dtype. */
+/* Of one value; 0 for a dtype of blocks. */
 size_t dtype_bytes(enum dtype dtype);
-/* Of a row of `columns` values, which are whole blocks where the dtype is quantised. */
+/* Of a row of `columns` values, which are whole blocks where the dtype has any. */
 size_t dtype_row_bytes(enum dtype dtype, size_t columns);
+/* Whether it is one of ggml's; F8 is not: its numbers are floats. */
 int dtype_is_quantised(enum dtype dtype);
 /* Of the number that each value has for itself: 32, 16, 8, 6, ... 2. */
 int dtype_bits(enum dtype dtype);
 const char *dtype_name(enum dtype dtype);
-/* Widens `count` values (of any alignment; whole blocks of a quantised dtype) to float32: exact, with ggml's one rounding of d q + m. */
+/* Widens `count` values (of any alignment; whole blocks of a dtype that has any) to float32: exact, with ggml's one rounding of d q + m. */
 void dtype_widen(enum dtype dtype, const void *from, float *to /* [count] */, size_t count);
 /* The columns [first, first + count) of a row, which need not begin or end with a block. */
 void dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to /* [count] */);

@@ -4,26 +4,26 @@
 #include <math.h>
 #include <string.h>
 
-/* A quantised dtype has blocks of `bytes`; any other has blocks of one value. */
+/* A dtype without blocks has some of one value. */
 static const struct format {
     const char *name;
     size_t block;
     size_t bytes;
     int bits;
 } formats[DTYPES] = {
-    {"F32", 1, 4, 32},     {"F16", 1, 2, 16},     {"BF16", 1, 2, 16},    {"Q8_0", 32, 34, 8},  {"Q4_0", 32, 18, 4},
+    {"F32", 1, 4, 32},     {"F16", 1, 2, 16},     {"BF16", 1, 2, 16},    {"F8_E4M3", 128, 132, 8}, {"Q8_0", 32, 34, 8},  {"Q4_0", 32, 18, 4},
     {"Q4_1", 32, 20, 4},   {"Q5_0", 32, 22, 5},   {"Q5_1", 32, 24, 5},   {"Q2_K", 256, 84, 2}, {"Q3_K", 256, 110, 3},
     {"Q4_K", 256, 144, 4}, {"Q5_K", 256, 176, 5}, {"Q6_K", 256, 210, 6},
 };
 
 int dtype_is_quantised(enum dtype dtype)
 {
-    return formats[dtype].block > 1;
+    return dtype >= DTYPE_Q8_0;
 }
 
 size_t dtype_bytes(enum dtype dtype)
 {
-    return dtype_is_quantised(dtype) ? 0 : formats[dtype].bytes;
+    return formats[dtype].block > 1 ? 0 : formats[dtype].bytes;
 }
 
 size_t dtype_row_bytes(enum dtype dtype, size_t columns)
@@ -94,6 +94,16 @@ static uint16_t bits_at(const unsigned char *bytes)
     return bits;
 }
 
+/* Its bits are those of a float32 with another bias, also where they are subnormal. */
+static float widen_e4m3(uint8_t byte)
+{
+    uint32_t bits = (uint32_t)(byte & 0x80) << 24 | (uint32_t)(byte & 0x7f) << 20;
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value * 0x1p120f;
+}
+
 /* With its halves' scales and minima, each rounded never. */
 static void widen_part(const struct dtype_part *part, float *to)
 {
@@ -107,6 +117,12 @@ static void widen_part(const struct dtype_part *part, float *to)
     }
 }
 
+static void widen_f8(const struct dtype_part *part, float *to)
+{
+    for (int i = 0; i < DTYPE_BLOCK; i++)
+        to[i] = widen_e4m3((uint8_t)part->q[i]) * part->f8_scale;
+}
+
 void dtype_widen(enum dtype dtype, const void *from, float *to, size_t count)
 {
     const unsigned char *bytes = from;
@@ -116,10 +132,13 @@ void dtype_widen(enum dtype dtype, const void *from, float *to, size_t count)
         memcpy(to, from, count * sizeof *to);
         return;
     }
-    if (dtype_is_quantised(dtype)) {
+    if (dtype_block(dtype) > 1) {
         for (size_t i = 0; i < count / DTYPE_BLOCK; i++) {
             dtype_part_of(dtype, from, i, &part);
-            widen_part(&part, to + i * DTYPE_BLOCK);
+            if (dtype == DTYPE_F8)
+                widen_f8(&part, to + i * DTYPE_BLOCK);
+            else
+                widen_part(&part, to + i * DTYPE_BLOCK);
         }
         return;
     }

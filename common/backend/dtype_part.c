@@ -1,6 +1,7 @@
 /* ggml's quantised blocks, byte by byte (ggml-common.h and ggml-quants.c of llama.cpp have the layouts). */
 #include "common/backend/backend.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { HALF = DTYPE_BLOCK / 2 };
@@ -118,6 +119,20 @@ static void of_q2_k(struct dtype_part *part, const unsigned char *block, int num
         part->q[i] = (int8_t)(quants[i] >> 2 * (number % 4) & 3);
 }
 
+/* A float32 of the block, 128 bytes. */
+static void of_f8(struct dtype_part *part, const unsigned char *block, int number)
+{
+    const unsigned char *bytes = block + sizeof part->f8_scale;
+
+    memcpy(&part->f8_scale, block, sizeof part->f8_scale);
+    if (!(fabsf(part->f8_scale) < DTYPE_F8_SCALE))
+        part->f8_scale = NAN;
+    for (int i = 0; i < DTYPE_BLOCK_F8; i++)
+        if ((bytes[i] & 0x7f) == 0x7f)
+            part->f8_scale = NAN;
+    memcpy(part->q, bytes + number * DTYPE_BLOCK, DTYPE_BLOCK);
+}
+
 void dtype_part_of(enum dtype dtype, const void *row, size_t number, struct dtype_part *part)
 {
     size_t parts = dtype_block(dtype) / DTYPE_BLOCK;
@@ -126,6 +141,9 @@ void dtype_part_of(enum dtype dtype, const void *row, size_t number, struct dtyp
 
     *part = (struct dtype_part){0};
     switch (dtype) {
+    case DTYPE_F8:
+        of_f8(part, block, of_block);
+        break;
     case DTYPE_Q8_0:
         of_q8_0(part, block);
         break;

@@ -235,7 +235,7 @@ static enum status shape_refuse(const struct checkpoint_entry *entry, int64_t ro
 /* Vectors are read as single values, so they have no blocks. */
 static int dtype_of(const struct checkpoint_entry *entry, enum dtype *dtype)
 {
-    enum dtype usable = entry->has_blocks && entry->dims == 2 ? DTYPES : DTYPE_Q8_0;
+    enum dtype usable = entry->has_blocks && entry->dims == 2 ? DTYPES : DTYPE_F8;
 
     for (enum dtype known = DTYPE_F32; known < usable; known++) {
         if (strcmp(dtype_name(known), entry->dtype) == 0) {

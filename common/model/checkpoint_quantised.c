@@ -123,7 +123,21 @@ static float scale_of(const struct quantised_parts *parts, int64_t row, int64_t 
     return scale;
 }
 
-static void make_fp8_row(const struct tensor *tensor, int64_t row, unsigned char *to)
+/* As the file has it, with the scale of each block in front of it. */
+static void make_f8_row(const struct tensor *tensor, int64_t row, unsigned char *to)
+{
+    const unsigned char *from = (const unsigned char *)tensor->data + row * tensor->columns;
+
+    for (int64_t i = 0; i < tensor->columns; i += DTYPE_BLOCK_F8) {
+        float scale = scale_of(&tensor->parts, row, i);
+
+        memcpy(to, &scale, sizeof scale);
+        memcpy(to + sizeof scale, from + i, DTYPE_BLOCK_F8);
+        to += dtype_row_bytes(DTYPE_F8, DTYPE_BLOCK_F8);
+    }
+}
+
+static void make_rounded_row(const struct tensor *tensor, int64_t row, unsigned char *to)
 {
     const unsigned char *from = (const unsigned char *)tensor->data + row * tensor->columns;
     float scale = 0;
@@ -144,8 +158,14 @@ void checkpoint_quantised_rows(const struct tensor *tensor, int64_t first, void 
         make_4_bits(tensor, first, to);
         return;
     }
-    for (int64_t row = first; row < first + CHECKPOINT_QUANTISED_ROWS && row < tensor->rows; row++)
-        make_fp8_row(tensor, row, (unsigned char *)to + (size_t)(row - first) * dtype_row_bytes(tensor->dtype, (size_t)tensor->columns));
+    for (int64_t row = first; row < first + CHECKPOINT_QUANTISED_ROWS && row < tensor->rows; row++) {
+        unsigned char *at = (unsigned char *)to + (size_t)(row - first) * dtype_row_bytes(tensor->dtype, (size_t)tensor->columns);
+
+        if (tensor->dtype == DTYPE_F8)
+            make_f8_row(tensor, row, at);
+        else
+            make_rounded_row(tensor, row, at);
+    }
 }
 
 /* The tensor whose name is that of the map with another ending; NULL: there is none. */
@@ -285,6 +305,14 @@ static int scale_is_shared(const struct checkpoint_entry *scale, const struct qu
            second == parts_in(tensor->columns, quantisation->block[1]);
 }
 
+/* Whether rows are blocks of which each has one scale. */
+static int has_f8_blocks(const struct tensor *tensor)
+{
+    int64_t shared = tensor->parts.scale_columns;
+
+    return tensor->columns % DTYPE_BLOCK_F8 == 0 && (shared >= tensor->columns || shared % DTYPE_BLOCK_F8 == 0);
+}
+
 static enum status find_fp8(const struct checkpoint_table *table, const struct quantisation *quantisation, const struct checkpoint_entry *entry,
                             struct tensor *tensor)
 {
@@ -299,10 +327,11 @@ static enum status find_fp8(const struct checkpoint_table *table, const struct q
     if (entry->dims != 2 || entry->shape[0] != tensor->rows || entry->shape[1] != tensor->columns)
         return part_check(entry, entry, "", entry->dtype, tensor->rows, tensor->columns);
     tensor->data = entry->data;
-    tensor->dtype = DTYPE_BF16;
     tensor->parts = (struct quantised_parts){.kind = QUANTISATION_FP8, .scales = scale->data};
-    if (scale_dtype_of(scale, &tensor->parts.scale_dtype) && scale_is_shared(scale, quantisation, tensor, &tensor->parts))
+    if (scale_dtype_of(scale, &tensor->parts.scale_dtype) && scale_is_shared(scale, quantisation, tensor, &tensor->parts)) {
+        tensor->dtype = has_f8_blocks(tensor) ? DTYPE_F8 : DTYPE_BF16;
         return STATUS_OK;
+    }
     if (quantisation->block[0] > 0)
         snprintf(blocks, sizeof blocks, ", or one for each block of %d x %d", quantisation->block[0], quantisation->block[1]);
     log_error("%s: tensor %s is %s %s, expected F32, F16 or BF16, of one number or one for each of %lld rows%s", scale->file, scale->name,

@@ -94,10 +94,28 @@ static void *random_blocks(struct random *random, enum dtype dtype, size_t count
     return to;
 }
 
+/* All bytes that are numbers, and scales of any size that leaves room for sums. */
+static void *random_f8(struct random *random, size_t count)
+{
+    size_t block = dtype_row_bytes(DTYPE_F8, DTYPE_BLOCK_F8), bytes = dtype_row_bytes(DTYPE_F8, count);
+    unsigned char *to = zeroed(1, bytes);
+
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(random_word(random) % 127 | (random_word(random) & 0x80));
+    for (size_t i = 0; i < bytes; i += block) {
+        float scale = ldexpf(random_float(random), -(int)(random_word(random) % 20));
+
+        memcpy(to + i, &scale, sizeof scale);
+    }
+    return to;
+}
+
 void *random_weights(struct random *random, enum dtype dtype, size_t count)
 {
     unsigned char *bytes;
 
+    if (dtype == DTYPE_F8)
+        return random_f8(random, count);
     if (dtype_is_quantised(dtype))
         return random_blocks(random, dtype, count);
     bytes = zeroed(count, dtype_bytes(dtype));

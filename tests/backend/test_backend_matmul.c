@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROWS = 70 };
 
@@ -9,6 +10,7 @@ struct shape {
     int columns, outputs;
 };
 static const struct shape shapes[] = {{1, 1}, {16, 16}, {43, 24}, {172, 40}, {64, 150}, {255, 33}};
+static const struct shape f8_shapes[] = {{128, 1}, {256, 150}, {384, 33}, {1152, 24}}; /* whole blocks; slices cut them */
 
 /* slices nearly equal, odd widths among them */
 static void cut(int columns, int slices, int *bounds)
@@ -75,13 +77,15 @@ static void check_shape(struct backend_context *const *contexts, struct shape sh
 static void check_dtype(enum dtype dtype)
 {
     static const int slices[] = {1, 2, 3, 4, 16};
+    const struct shape *shape = dtype == DTYPE_F8 ? f8_shapes : shapes;
+    size_t count = dtype == DTYPE_F8 ? sizeof f8_shapes / sizeof *f8_shapes : sizeof shapes / sizeof *shapes;
     struct backend_context *contexts[RIGS];
 
     for (int i = 0; i < RIGS; i++)
         contexts[i] = rig_open(i);
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+    for (size_t s = 0; s < count; s++)
         for (size_t i = 0; i < sizeof slices / sizeof *slices; i++)
-            check_shape(contexts, shapes[s], dtype, slices[i]);
+            check_shape(contexts, shape[s], dtype, slices[i]);
     for (int i = 0; i < RIGS; i++)
         backend_cpu.close(contexts[i]);
 }
@@ -102,6 +106,12 @@ static void test_matmul__bf16_is_the_chain_on_every_isa_thread_count_and_row_cou
 {
     (void)state;
     check_dtype(DTYPE_BF16);
+}
+
+static void test_matmul__f8_is_the_chain_on_every_isa_thread_count_and_row_count(void **state)
+{
+    (void)state;
+    check_dtype(DTYPE_F8);
 }
 
 static void test_matmul__is_near_the_product_in_double(void **state)
@@ -136,20 +146,19 @@ static void test_matmul__is_near_the_product_in_double(void **state)
 }
 
 /* Tensor parallelism: the slices of one rank, summed by the tree, equal the tree over ranks that own some slices each. */
-static void test_matmul__slices_of_one_rank_equal_the_tree_of_its_shards(void **state)
+static void check_shards(enum dtype dtype, int columns)
 {
-    enum { COLUMNS = 172, OUTPUTS = 40, SLICES = 8, RANKS_MAX = 8 };
+    enum { MOST_COLUMNS = 384, OUTPUTS = 40, SLICES = 8, RANKS_MAX = 8 };
     struct random random = {.state = 9};
     struct backend_context *context = rig_open(0);
     int bounds[SLICES + 1];
     struct weights weights;
     struct arena arena;
-    float from[COLUMNS], whole[OUTPUTS], part[RANKS_MAX][OUTPUTS];
+    float from[MOST_COLUMNS], whole[OUTPUTS], part[RANKS_MAX][OUTPUTS];
 
-    (void)state;
-    cut(COLUMNS, SLICES, bounds);
-    weights_init(&weights, &random, DTYPE_BF16, OUTPUTS, COLUMNS);
-    random_floats(&random, from, COLUMNS);
+    cut(columns, SLICES, bounds);
+    weights_init(&weights, &random, dtype, OUTPUTS, columns);
+    random_floats(&random, from, (size_t)columns);
     backend_cpu.linear.matmul(context, weights_pack(&weights, context, bounds, SLICES, &arena), 1, from, whole);
     arena_close(&arena);
     for (int ranks = 2; ranks <= RANKS_MAX; ranks *= 2) {
@@ -172,15 +181,21 @@ static void test_matmul__slices_of_one_rank_equal_the_tree_of_its_shards(void **
     backend_cpu.close(context);
 }
 
-/* What stands beside the columns of a shard must not leak into its odd last pair. */
-static void test_matmul__odd_columns_do_not_touch_their_neighbour(void **state)
+static void test_matmul__slices_of_one_rank_equal_the_tree_of_its_shards(void **state)
+{
+    (void)state;
+    check_shards(DTYPE_BF16, 172);
+    check_shards(DTYPE_F8, 384); /* every shard but the first begins within a block */
+}
+
+/* What stands beside the columns of a shard must not leak into its odd last pair, or its last four. */
+static void check_neighbours(enum dtype dtype, int columns)
 {
     struct random random = {.state = 3};
     struct weights weights;
     float from[8] = {1, 2, 3, 4, 5, NAN, NAN, NAN};
 
-    (void)state;
-    weights_init(&weights, &random, DTYPE_BF16, 20, 8);
+    weights_init(&weights, &random, dtype, 20, columns);
     for (int i = 0; i < RIGS; i += 3) {
         struct backend_context *context = rig_open(i);
         struct arena arena;
@@ -195,6 +210,47 @@ static void test_matmul__odd_columns_do_not_touch_their_neighbour(void **state)
         backend_cpu.close(context);
     }
     weights_release(&weights);
+}
+
+static void test_matmul__odd_columns_do_not_touch_their_neighbour(void **state)
+{
+    (void)state;
+    check_neighbours(DTYPE_BF16, 8);
+    check_neighbours(DTYPE_F8, DTYPE_BLOCK_F8);
+}
+
+/* A byte or a scale that is not a number is told by what comes out, and the other outputs of the panel have none of it. */
+static void test_matmul__an_f8_block_that_is_not_a_number_makes_its_output_none(void **state)
+{
+    static const float scales[] = {NAN, INFINITY, DTYPE_F8_SCALE, -DTYPE_F8_SCALE};
+    float from[2 * DTYPE_BLOCK_F8];
+
+    (void)state;
+    for (int k = 0; k < 2 * DTYPE_BLOCK_F8; k++)
+        from[k] = 1.0f;
+    for (int i = 0; i < RIGS; i += 3) {
+        struct backend_context *context = rig_open(i);
+
+        for (size_t s = 0; s <= sizeof scales / sizeof *scales && context != NULL; s++) {
+            struct random random = {.state = 4};
+            struct weights weights;
+            struct arena arena;
+            unsigned char *second;
+            float to[3];
+
+            weights_init(&weights, &random, DTYPE_F8, 3, 2 * DTYPE_BLOCK_F8);
+            second = (unsigned char *)weights.data + 3 * dtype_row_bytes(DTYPE_F8, DTYPE_BLOCK_F8); /* block of output 1 */
+            if (s == 0)
+                second[sizeof(float) + 77] = 0xff;
+            else
+                memcpy(second, &scales[s - 1], sizeof scales[0]);
+            backend_cpu.linear.matmul(context, weights_pack(&weights, context, (const int[]){0, 2 * DTYPE_BLOCK_F8}, 1, &arena), 1, from, to);
+            assert_true(isfinite(to[0]) && isnan(to[1]) && isfinite(to[2]));
+            arena_close(&arena);
+            weights_release(&weights);
+        }
+        backend_cpu.close(context);
+    }
 }
 
 static void test_matmul__null_rows_are_zero(void **state)
@@ -222,6 +278,8 @@ int main(void)
         cmocka_unit_test(test_matmul__f32_is_the_chain_on_every_isa_thread_count_and_row_count),
         cmocka_unit_test(test_matmul__f16_is_the_chain_on_every_isa_thread_count_and_row_count),
         cmocka_unit_test(test_matmul__bf16_is_the_chain_on_every_isa_thread_count_and_row_count),
+        cmocka_unit_test(test_matmul__an_f8_block_that_is_not_a_number_makes_its_output_none),
+        cmocka_unit_test(test_matmul__f8_is_the_chain_on_every_isa_thread_count_and_row_count),
         cmocka_unit_test(test_matmul__is_near_the_product_in_double),
         cmocka_unit_test(test_matmul__slices_of_one_rank_equal_the_tree_of_its_shards),
         cmocka_unit_test(test_matmul__odd_columns_do_not_touch_their_neighbour),

@@ -36,6 +36,7 @@ static const struct mixture mixtures[] = {
     {"Q8_0 and Q5_0", DTYPE_Q8_0, {DTYPE_Q8_0, DTYPE_Q5_0}, 2},
     {"Q6_K and Q3_K", DTYPE_Q6_K, {DTYPE_Q6_K, DTYPE_Q3_K}, 2},
     {"all k-quants", DTYPE_Q5_K, {DTYPE_Q5_K, DTYPE_Q2_K, DTYPE_Q3_K, DTYPE_Q4_K, DTYPE_Q6_K}, 5},
+    {"F8", DTYPE_F8, {DTYPE_F8}, 1},
 };
 enum { MIXTURES = sizeof mixtures / sizeof mixtures[0] };
 
@@ -162,6 +163,15 @@ static double size_of_sum(enum dtype dtype, const void *row, const float *x, int
 {
     double size = 0.0;
 
+    if (dtype == DTYPE_F8) {
+        float *wide = zeroed((size_t)columns, sizeof *wide);
+
+        dtype_widen(dtype, row, wide, (size_t)columns);
+        for (int k = 0; k < columns; k++)
+            size += fabs((double)wide[k] * (double)x[k]);
+        free(wide);
+        return size;
+    }
     for (int i = 0; i < columns / DTYPE_BLOCK; i++) {
         struct dtype_part part;
         float d, m;

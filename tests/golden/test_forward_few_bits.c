@@ -143,7 +143,8 @@ static void compare_map(const struct checkpoint *made, const struct checkpoint *
 
 static void test_few_bits__each_value_is_what_its_numbers_stand_for(void **state)
 {
-    static const enum dtype dtypes[FEW_BITS_KINDS] = {DTYPE_Q5_0, DTYPE_Q4_0, DTYPE_Q5_0, DTYPE_BF16, DTYPE_BF16, DTYPE_BF16};
+    static const enum dtype dtypes[FEW_BITS_KINDS] = {DTYPE_Q5_0, DTYPE_Q4_0, DTYPE_Q5_0, DTYPE_BF16, DTYPE_BF16, DTYPE_BF16, DTYPE_BF16};
+    int f8 = 0;
     struct checkpoint *made, *plain;
     struct config config, other;
 
@@ -157,11 +158,14 @@ static void test_few_bits__each_value_is_what_its_numbers_stand_for(void **state
         for (int layer = 0; layer < config.layers; layer++) {
             compare_map(made, plain, &config, FAMILY_Q, layer, config.heads * config.head_dim, config.hidden, dtypes[kind]);
             compare_map(made, plain, &config, FAMILY_UP, layer, config.ffn, config.hidden, dtypes[kind]);
-            compare_map(made, plain, &config, FAMILY_DOWN, layer, config.hidden, config.ffn, dtypes[kind]);
+            compare_map(made, plain, &config, FAMILY_DOWN, layer, config.hidden, config.ffn,
+                        few_bits_is_f8(kind, config.ffn) ? DTYPE_F8 : dtypes[kind]);
+            f8 += few_bits_is_f8(kind, config.ffn);
         }
         checkpoint_close(made);
         checkpoint_close(plain);
     }
+    assert_true(f8 > 0);
 }
 
 int main(void)

@@ -10,15 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH = 2048, GROUP = 32, BLOCK_ROWS = 64, BLOCK_COLUMNS = 32 };
+enum { PATH = 2048, GROUP = 32, BLOCK_ROWS = 64, BLOCK_COLUMNS = 32, LARGE = 128 };
 
-const char *const few_bits_name[FEW_BITS_KINDS] = {"awq", "gptq", "gptq-zero", "fp8-block", "fp8-row", "fp8-all"};
+const char *const few_bits_name[FEW_BITS_KINDS] = {"awq", "gptq", "gptq-zero", "fp8-block", "fp8-large", "fp8-row", "fp8-all"};
 
 static const char *const configs[FEW_BITS_KINDS] = {
     "{\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 32, \"zero_point\": true, \"version\": \"gemm\"}",
     "{\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": 32, \"desc_act\": false, \"sym\": true}",
     "{\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": -1, \"sym\": false, \"checkpoint_format\": \"gptq_v2\"}",
     "{\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", \"activation_scheme\": \"dynamic\", \"weight_block_size\": [64, 32]}",
+    "{\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", \"activation_scheme\": \"dynamic\", \"weight_block_size\": [128, 128]}",
     "{\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\", \"ignore\": [\"lm_head\"]}",
     "{\"quant_method\": \"fp8\", \"activation_scheme\": \"static\"}",
 };
@@ -243,10 +244,16 @@ static unsigned char fp8_of(float value)
     return (unsigned char)(code | (value < 0 ? 0x80 : 0));
 }
 
+int few_bits_is_f8(enum few_bits_kind kind, int columns)
+{
+    return kind > FEW_BITS_FP8_BLOCK && columns % 128 == 0;
+}
+
 static void add_fp8(struct map *map)
 {
-    int rows = map->rows, columns = map->columns, is_block = map->kind == FEW_BITS_FP8_BLOCK, is_row = map->kind == FEW_BITS_FP8_ROW;
-    int each = is_block ? BLOCK_ROWS : is_row ? 1 : rows, wide = is_block ? BLOCK_COLUMNS : columns;
+    int rows = map->rows, columns = map->columns, is_large = map->kind == FEW_BITS_FP8_LARGE, is_block = map->kind == FEW_BITS_FP8_BLOCK || is_large;
+    int is_row = map->kind == FEW_BITS_FP8_ROW, is_f8 = few_bits_is_f8(map->kind, columns);
+    int each = is_large ? LARGE : is_block ? BLOCK_ROWS : is_row ? 1 : rows, wide = is_large ? LARGE : is_block ? BLOCK_COLUMNS : columns;
     int down = (rows + each - 1) / each, across = (columns + wide - 1) / wide;
     unsigned char *bytes = room((size_t)rows * (size_t)columns, 1);
     float *scale = room((size_t)(down * across), sizeof *scale);
@@ -265,7 +272,8 @@ static void add_fp8(struct map *map)
             unsigned char code = fp8_of(*value / by);
 
             bytes[row * columns + i] = code;
-            *value = of_bf16(bf16_of((code & 0x80 ? -of_fp8(code & 0x7f) : of_fp8(code)) * by));
+            *value = (code & 0x80 ? -of_fp8(code & 0x7f) : of_fp8(code)) * by;
+            *value = is_f8 ? *value : of_bf16(bf16_of(*value));
         }
     add_part(map, ".weight", "F8_E4M3", 2, rows, columns, bytes, (size_t)rows * (size_t)columns);
     if (is_block)

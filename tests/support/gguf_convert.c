@@ -107,9 +107,11 @@ void gguf_convert_widen(enum dtype dtype, const unsigned char *block, float *val
 
 static enum gguf_file_type type_of(enum dtype dtype)
 {
-    static const enum gguf_file_type types[DTYPES] = {GGUF_FILE_F32,  GGUF_FILE_F16,  GGUF_FILE_BF16, GGUF_FILE_Q8_0, GGUF_FILE_Q4_0,
-                                                      GGUF_FILE_Q4_1, GGUF_FILE_Q5_0, GGUF_FILE_Q5_1, GGUF_FILE_Q2_K, GGUF_FILE_Q3_K,
-                                                      GGUF_FILE_Q4_K, GGUF_FILE_Q5_K, GGUF_FILE_Q6_K};
+    static const enum gguf_file_type types[DTYPES] = {
+        [DTYPE_F32] = GGUF_FILE_F32,   [DTYPE_F16] = GGUF_FILE_F16,   [DTYPE_BF16] = GGUF_FILE_BF16, [DTYPE_Q8_0] = GGUF_FILE_Q8_0,
+        [DTYPE_Q4_0] = GGUF_FILE_Q4_0, [DTYPE_Q4_1] = GGUF_FILE_Q4_1, [DTYPE_Q5_0] = GGUF_FILE_Q5_0, [DTYPE_Q5_1] = GGUF_FILE_Q5_1,
+        [DTYPE_Q2_K] = GGUF_FILE_Q2_K, [DTYPE_Q3_K] = GGUF_FILE_Q3_K, [DTYPE_Q4_K] = GGUF_FILE_Q4_K, [DTYPE_Q5_K] = GGUF_FILE_Q5_K,
+        [DTYPE_Q6_K] = GGUF_FILE_Q6_K};
 
     return types[dtype];
 }

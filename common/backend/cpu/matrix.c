@@ -4,9 +4,29 @@
 #include "common/base/progress.h"
 #include <string.h>
 
-size_t matrix_slice_bytes(enum dtype dtype, int columns)
+int matrix_f8_stop(int phase, int first, int last)
 {
-    size_t vectors = dtype == DTYPE_F32 ? (size_t)columns : ((size_t)columns + 1) / 2;
+    int stop = first + DTYPE_BLOCK_F8 - (phase + first) % DTYPE_BLOCK_F8;
+
+    return stop < last ? stop : last;
+}
+
+/* The scales are a vector, too. */
+static size_t f8_vectors(int phase, int first, int last)
+{
+    size_t vectors = 0;
+
+    for (int stop; first < last; first = stop) {
+        stop = matrix_f8_stop(phase, first, last);
+        vectors += 1 + ((size_t)(stop - first) + 3) / 4;
+    }
+    return vectors;
+}
+
+size_t matrix_slice_bytes(enum dtype dtype, int phase, int first, int last)
+{
+    size_t columns = (size_t)(last - first);
+    size_t vectors = dtype == DTYPE_F8 ? f8_vectors(phase, first, last) : dtype == DTYPE_F32 ? columns : (columns + 1) / 2;
 
     return vectors * 64;
 }
@@ -73,7 +93,7 @@ static int slice_bound(const struct matrix_source *source, int i)
 
 static int phase_of(const struct matrix_source *source)
 {
-    return source->column_first % DTYPE_BLOCK;
+    return source->column_first % (source->dtype == DTYPE_F8 ? DTYPE_BLOCK_F8 : DTYPE_BLOCK);
 }
 
 static int block_count(const struct matrix_source *source)
@@ -101,7 +121,7 @@ static size_t panel_bytes(const struct matrix_source *source)
         return head_bytes(source) + (size_t)block_count(source) * matrix_block_bytes(packed_as(source->dtype));
 
     for (int i = 0; i < source->slices; i++)
-        bytes += matrix_slice_bytes(source->dtype, slice_bound(source, i + 1) - slice_bound(source, i));
+        bytes += matrix_slice_bytes(source->dtype, phase_of(source), slice_bound(source, i), slice_bound(source, i + 1));
     return bytes;
 }
 
@@ -183,8 +203,34 @@ static void fill_channel(const struct matrix *matrix, const char *from, unsigned
         else
             for (int k = 0; k < columns; k++)
                 memcpy(to + 64 * (size_t)k, slice + 4 * (size_t)k, 4);
-        to += matrix_slice_bytes(dtype, columns);
+        to += matrix_slice_bytes(dtype, matrix->phase, matrix->bound[i], matrix->bound[i + 1]);
     }
+}
+
+/* Columns [first, last) of a slice; returns what follows them.  block: [132] of the file */
+static unsigned char *fill_f8_block(const unsigned char *block, int within, int count, int channel, unsigned char *to)
+{
+    struct dtype_part part;
+    float scale;
+
+    dtype_part_of(DTYPE_F8, block, 0, &part);
+    scale = part.f8_scale * 0x1p120f;
+    memcpy(to + sizeof scale * (size_t)channel, &scale, sizeof scale);
+    to += 64;
+    for (int k = 0; k < count; k++)
+        to[k / 4 * 64 + 4 * channel + k % 4] = block[sizeof scale + (size_t)(within + k)];
+    return to + (size_t)(count + 3) / 4 * 64;
+}
+
+static void fill_f8(const struct matrix *matrix, const struct matrix_source *source, const unsigned char *row, int channel, unsigned char *to)
+{
+    for (int i = 0; i < matrix->slices; i++)
+        for (int k = matrix->bound[i], stop; k < matrix->bound[i + 1]; k = stop) {
+            int column = source->column_first + k, within = column % DTYPE_BLOCK_F8;
+
+            stop = matrix_f8_stop(matrix->phase, k, matrix->bound[i + 1]);
+            to = fill_f8_block(row + dtype_row_bytes(DTYPE_F8, (size_t)(column - within)), within, stop - k, channel, to);
+        }
 }
 
 /* The integers of one channel of a block; the bytes of the others stay.  to: the first vector's byte of it */
@@ -294,6 +340,8 @@ void matrix_fill(struct matrix *matrix, const struct matrix_source *source, int 
                 continue;
             if (dtype_is_quantised(matrix->dtype))
                 fill_blocks(matrix, source, o, c, panel);
+            else if (matrix->dtype == DTYPE_F8)
+                fill_f8(matrix, source, source->rows[o], c, panel);
             else
                 fill_channel(matrix, (const char *)source->rows[o] + skipped, panel + (size_t)c * apart);
         }

@@ -3,6 +3,8 @@
  *   bf16  ceil(n / 2) x 64 bytes: 16 words, word c = (w[c][k + 1] << 16 | w[c][k]), so a shift and a mask widen two columns
  *   f16   ceil(n / 2) x 64 bytes: w[0 .. 15][k] and then w[0 .. 15][k + 1]
  *   f32   n x 64 bytes
+ *   f8    for each block of 128 columns of the file that it touches: 16 float32, the scales times 2^120, and then ceil(n / 4) x 64 bytes for the n
+ *         columns of it: 16 words, word c = (w[c][k + 3] << 24 | ... | w[c][k]). As bits of a float32 the byte of an E4M3 is 2^-120 of what it is
  * with zeros for channels and columns that are not there (the column that pads an odd slice is never multiplied).
  *
  * A quantised slice holds the file's blocks of 32 columns that it touches, each whole, also where the slice begins or ends within one: what is
@@ -32,7 +34,7 @@ struct matrix {
     int panels; /* ceil(outputs / 16) */
     int slices;
     int bound[BACKEND_MAX_SLICES + 1]; /* slice i: columns [bound[i], bound[i + 1]) */
-    int phase; /* of a quantised one: column 0 within its block */
+    int phase; /* of a quantised one, or of f8: column 0 within its block */
     int blocks; /* of a quantised one, over all slices */
     int head_phase;    /* of k-quants: the block of column 0 within its 256 columns, */
     size_t head_bytes; /* and the bytes of a panel before its blocks */
@@ -40,8 +42,10 @@ struct matrix {
     unsigned char *data; /* [panels][panel_bytes] */
 };
 
-/* Bytes of one slice of a panel that is not quantised. */
-size_t matrix_slice_bytes(enum dtype dtype, int columns);
+/* Bytes of the columns [first, last) of a panel that is not quantised, a slice of it, when column 0 is number `phase` of its block. */
+size_t matrix_slice_bytes(enum dtype dtype, int phase, int first, int last);
+/* Of f8, where the columns from `first` on that share a scale end; at most `last`. */
+int matrix_f8_stop(int phase, int first, int last);
 /* Of one quantised block of a panel, scales included; of the scales alone. */
 size_t matrix_block_bytes(enum dtype dtype);
 size_t matrix_scale_bytes(enum dtype dtype);

@@ -47,10 +47,14 @@ static void put_scales(const struct block_layout *layout, const struct dtype_par
 
 void blocks_put(const struct block_layout *layout, const struct dtype_part *part, int number, int channel, unsigned char *group)
 {
-    unsigned char *head = group + blocks_heads_at(layout) + channel % 8 * 4 * (1 + layout->has_least) + channel / 8 * 2;
+    unsigned char *heads = group + blocks_heads_at(layout) + channel % 8 * 4 * blocks_head_words(layout), *head = heads + channel / 8 * 2;
 
     put_integers(layout, part, number, channel, group);
     put_scales(layout, part, number, channel, group);
+    if (layout->is_f8) {
+        memcpy(heads + channel / 8 * 4, &part->f8_scale, 4);
+        return;
+    }
     memcpy(head, &part->d, 2); /* the same for all parts of a block */
     if (layout->has_least)
         memcpy(head + 4, &part->m, 2);

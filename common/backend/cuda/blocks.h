@@ -7,7 +7,7 @@
  *   high     the same: the `high` bits above them
  *   scales   of each part, of each pair of channels g and g + 8: the scales of its halves, where they have some, + bias, and then the minima, of both
  *            channels in turns: the low four bits, or all eight, of each; behind those of all parts, in the same order, bits 4 and 5
- *   heads    of each pair of channels: d of both as F16, then m of both where the layout has minima
+ *   heads    of each pair of channels: d of both as F16, then m of both where the layout has minima; of F8 the scale of both as F32
  *
  * Lane l has of channels l / 4 and l / 4 + 8 the columns 4 (l % 4) .. + 3 of each half of a part: pairs of columns in the order c0 k0 k1, c8 k0 k1,
  * c0 k2 k3, c8 k2 k3 of the first half, then of the second. Pair j has n bits each: in word j n / 16, from bit j n % 16 on for the first, from 16
@@ -20,7 +20,7 @@
 enum {
     BLOCKS_MIXED = DTYPES, /* of whatever k-quant each row is */
     LAYOUTS,
-    BLOCKS_FIRST = DTYPE_Q8_0,
+    BLOCKS_FIRST = DTYPE_F8,
     BLOCKS_PAIRS = 8, /* of channels of a panel, and of integers of a lane in a part */
 };
 
@@ -30,6 +30,7 @@ struct block_layout {
     int scale, bias;       /* bits of a scale, or 0: d alone scales; what is added to a scale to have it without a sign */
     int halves;            /* of a part that have scales of their own */
     int has_least;         /* minima, of as many bits, with the sign turned */
+    int is_f8;             /* what stands for the integers are the bytes of floats, E4M3 */
 };
 
 #ifdef __cplusplus
@@ -38,17 +39,18 @@ constexpr
 static const
 #endif
     struct block_layout block_layouts[LAYOUTS - BLOCKS_FIRST] = {
-        {1, 8, 0, 0, 0, 0, 1, 0},    /* Q8_0 */
-        {1, 4, 0, 8, 0, 0, 1, 0},    /* Q4_0 */
-        {1, 4, 0, 0, 0, 0, 1, 1},    /* Q4_1 */
-        {1, 4, 1, 16, 0, 0, 1, 0},   /* Q5_0 */
-        {1, 4, 1, 0, 0, 0, 1, 1},    /* Q5_1 */
-        {8, 2, 0, 0, 4, 0, 2, 1},    /* Q2_K */
-        {8, 2, 1, 4, 6, 32, 2, 0},   /* Q3_K */
-        {8, 4, 0, 0, 6, 0, 1, 1},    /* Q4_K */
-        {8, 4, 1, 0, 6, 0, 1, 1},    /* Q5_K */
-        {8, 4, 2, 32, 8, 128, 2, 0}, /* Q6_K */
-        {8, 4, 2, 32, 8, 128, 2, 1}, /* BLOCKS_MIXED */
+        {4, 8, 0, 0, 0, 0, 1, 0, 1},    /* F8 */
+        {1, 8, 0, 0, 0, 0, 1, 0, 0},    /* Q8_0 */
+        {1, 4, 0, 8, 0, 0, 1, 0, 0},    /* Q4_0 */
+        {1, 4, 0, 0, 0, 0, 1, 1, 0},    /* Q4_1 */
+        {1, 4, 1, 16, 0, 0, 1, 0, 0},   /* Q5_0 */
+        {1, 4, 1, 0, 0, 0, 1, 1, 0},    /* Q5_1 */
+        {8, 2, 0, 0, 4, 0, 2, 1, 0},    /* Q2_K */
+        {8, 2, 1, 4, 6, 32, 2, 0, 0},   /* Q3_K */
+        {8, 4, 0, 0, 6, 0, 1, 1, 0},    /* Q4_K */
+        {8, 4, 1, 0, 6, 0, 1, 1, 0},    /* Q5_K */
+        {8, 4, 2, 32, 8, 128, 2, 0, 0}, /* Q6_K */
+        {8, 4, 2, 32, 8, 128, 2, 1, 0}, /* BLOCKS_MIXED */
 };
 
 #ifdef __cplusplus
@@ -83,9 +85,14 @@ BLOCKS_FUNCTION int blocks_heads_at(const struct block_layout *layout)
 {
     return blocks_high_scales_at(layout) + 2 * layout->parts * blocks_numbers(layout) * (layout->scale - blocks_low_scale(layout));
 }
+/* Of 4 bytes each, for each pair of channels. */
+BLOCKS_FUNCTION int blocks_head_words(const struct block_layout *layout)
+{
+    return 1 + layout->has_least + layout->is_f8;
+}
 BLOCKS_FUNCTION int blocks_group_bytes(const struct block_layout *layout)
 {
-    return blocks_heads_at(layout) + 32 * (1 + layout->has_least);
+    return blocks_heads_at(layout) + 32 * blocks_head_words(layout);
 }
 
 #ifdef __cplusplus

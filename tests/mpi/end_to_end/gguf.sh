@@ -52,7 +52,7 @@ for dtype in q8_0 q4_0 q4_1; do
     run "${dtype}_pair" "${dtype}_solo" --target "$WORK/$dtype.gguf" --draft "$WORK/draft.gguf" --verifiers 4
     accepts "${dtype}_pair"
 done
-for kind in awq gptq gptq-zero fp8-block; do
+for kind in awq gptq gptq-zero fp8-block fp8-large; do
     "$FEW_BITS" "$DEMO/target" $kind "$WORK/$kind" || fail "cannot make $kind"
     run "${kind}_solo" "" --target "$WORK/$kind" --solo --verifiers 1
     run "${kind}_pair" "${kind}_solo" --target "$WORK/$kind" --draft "$DEMO/draft" --verifiers 4

@@ -95,6 +95,61 @@ SPECIALISED void sum_slice(int rows, int panels, enum dtype dtype, const struct 
         add_column(rows, panels, dtype, at, panel_bytes, 0, from + columns - 1, block->from_stride, sum);
 }
 
+/* One column of four, as its own vector of float32. */
+SPECIALISED vec widen_f8(veci four, int which, vec scale)
+{
+    veci size = which == 3 ? veci_right(four, 4) : veci_left(four, 20 - 8 * which), sign = veci_left(four, 24 - 8 * which);
+
+    return vec_mul(vec_of_bits(veci_or(veci_and(size, veci_set(0x07f00000)), veci_and(sign, veci_set(0x80000000)))), scale);
+}
+
+SPECIALISED void add_f8_column(int rows, int panels, const veci *four /* [panels] */, int which, const vec *scale /* [panels] */, const float *from,
+                               size_t from_stride, vec *sum /* [rows][panels] */)
+{
+    vec weight[MAX_PANELS];
+
+    UNROLL for (int p = 0; p < panels; p++) weight[p] = widen_f8(four[p], which, scale[p]);
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        vec x = vec_set(from[(size_t)r * from_stride]);
+
+        UNROLL for (int p = 0; p < panels; p++) sum[r * panels + p] = vec_fma(weight[p], x, sum[r * panels + p]);
+    }
+}
+
+/* The same for f8, of the columns [first, last). */
+SPECIALISED void sum_f8_slice(int rows, int panels, const struct block *block, const unsigned char *at, int first, int last,
+                              const unsigned char *jump_from, vec *sum /* [rows][panels] */)
+{
+    size_t panel_bytes = block->matrix->panel_bytes, jump = (size_t)(panels - 1) * panel_bytes;
+    vec scale[MAX_PANELS];
+    veci four[MAX_PANELS];
+
+    UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
+    for (int k = first, stop; k < last; k = stop) {
+        stop = matrix_f8_stop(block->matrix->phase, k, last);
+        UNROLL for (int p = 0; p < panels; p++) scale[p] = vec_load((const float *)(const void *)(at + (size_t)p * panel_bytes));
+        at += 64;
+        for (; k < stop; k += 4, at += 64) {
+            const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
+            const float *from = block->from + k;
+
+            UNROLL for (int p = 0; p < panels; p++)
+            {
+                __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 3);
+                four[p] = veci_load((const uint32_t *)(const void *)(at + (size_t)p * panel_bytes));
+            }
+            add_f8_column(rows, panels, four, 0, scale, from, block->from_stride, sum);
+            if (stop - k > 1)
+                add_f8_column(rows, panels, four, 1, scale, from + 1, block->from_stride, sum);
+            if (stop - k > 2)
+                add_f8_column(rows, panels, four, 2, scale, from + 2, block->from_stride, sum);
+            if (stop - k > 3)
+                add_f8_column(rows, panels, four, 3, scale, from + 3, block->from_stride, sum);
+        }
+    }
+}
+
 SPECIALISED void store_sums(int rows, int panels, const struct block *block, const vec *sum /* [rows][panels] */)
 {
     UNROLL for (int r = 0; r < rows; r++)
@@ -112,15 +167,18 @@ SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct 
     vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES][MAX_ROWS * MAX_PANELS];
 
     for (int i = 0; i < matrix->slices; i++) {
-        int columns = matrix->bound[i + 1] - matrix->bound[i];
+        int first = matrix->bound[i], last = matrix->bound[i + 1];
 
-        sum_slice(rows, panels, dtype, block, at, block->from + matrix->bound[i], columns, jump_from, sum);
+        if (dtype == DTYPE_F8)
+            sum_f8_slice(rows, panels, block, at, first, last, jump_from, sum);
+        else
+            sum_slice(rows, panels, dtype, block, at, block->from + first, last - first, jump_from, sum);
         if (matrix->slices == 1) {
             store_sums(rows, panels, block, sum);
             return;
         }
         UNROLL for (int j = 0; j < rows * panels; j++) terms[i][j] = sum[j];
-        at += matrix_slice_bytes(dtype, columns);
+        at += matrix_slice_bytes(dtype, matrix->phase, first, last);
     }
     tree_sum(terms[0], MAX_ROWS * MAX_PANELS, matrix->slices, rows * panels);
     store_sums(rows, panels, block, terms[0]);
@@ -136,10 +194,11 @@ typedef void block_kernel(const struct block *block);
 BLOCKS(BLOCK_KERNEL, F32)
 BLOCKS(BLOCK_KERNEL, F16)
 BLOCKS(BLOCK_KERNEL, BF16)
+BLOCKS(BLOCK_KERNEL, F8)
 
 #define BLOCK_ENTRY(R, P, T) [DTYPE_##T][R][P] = block_##R##x##P##_##T,
-static block_kernel *const block_kernels[3][MAX_ROWS + 1][MAX_PANELS + 1] = {BLOCKS(BLOCK_ENTRY, F32) BLOCKS(BLOCK_ENTRY, F16)
-                                                                                 BLOCKS(BLOCK_ENTRY, BF16)};
+static block_kernel *const block_kernels[4][MAX_ROWS + 1][MAX_PANELS + 1] = {BLOCKS(BLOCK_ENTRY, F32) BLOCKS(BLOCK_ENTRY, F16)
+                                                                                 BLOCKS(BLOCK_ENTRY, BF16) BLOCKS(BLOCK_ENTRY, F8)};
 
 /* All rows of the sweep for a group of panels, in blocks of nearly equal size. */
 static void run_group(struct block block, int panels, int rows)

@@ -47,6 +47,14 @@ static __device__ __forceinline__ unsigned warp_subtract(bf16, unsigned from, un
     return *reinterpret_cast<unsigned *>(&difference);
 }
 
+/* Both of a pair, times those of the other. */
+static __device__ __forceinline__ unsigned warp_times(bf16, unsigned one, unsigned other)
+{
+    __nv_bfloat162 product = __hmul2(*reinterpret_cast<__nv_bfloat162 *>(&one), *reinterpret_cast<__nv_bfloat162 *>(&other));
+
+    return *reinterpret_cast<unsigned *>(&product);
+}
+
 /* d += A B for A of 16 x 16, B of 16 x 8, spread over the lanes as PTX has it for mma.m16n8k16: with g = lane / 4 and t = lane % 4,
  *   a.x, a.y: rows g, g + 8, columns 2t, 2t + 1   a.z, a.w: the same rows, columns 2t + 8, 2t + 9
  *   b.x, b.y: column g, rows 2t, 2t + 1 and 2t + 8, 2t + 9   d: row g, columns 2t, 2t + 1; row g + 8, columns 2t, 2t + 1
@@ -222,6 +230,11 @@ static inline unsigned warp_subtract(bf16 type, unsigned from, unsigned pair)
 {
     return warp_pack(type, warp_widen(type, from & 0xffff) - warp_widen(type, pair & 0xffff),
                      warp_widen(type, from >> 16) - warp_widen(type, pair >> 16));
+}
+
+static inline unsigned warp_times(bf16 type, unsigned one, unsigned other)
+{
+    return warp_pack(type, warp_widen(type, one & 0xffff) * warp_widen(type, other & 0xffff), warp_widen(type, one >> 16) * warp_widen(type, other >> 16));
 }
 
 /* One chain of fused multiply-adds in rising k. Sanitizers have nothing to see in it, and half of an emulated kernel's time is here. */

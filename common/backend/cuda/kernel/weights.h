@@ -60,6 +60,7 @@ template <int LAYOUT> struct block_weights {
         HALVES = layout.halves,
         BIAS = layout.bias,
         HAS_LEAST = layout.has_least,
+        IS_F8 = layout.is_f8,
         NUMBERS = blocks_numbers(&layout), /* of a channel */
         LOW_SCALE = blocks_low_scale(&layout),
         HIGH_SCALE = layout.scale - LOW_SCALE,
@@ -71,7 +72,7 @@ template <int LAYOUT> struct block_weights {
         HEADS_AT = blocks_heads_at(&layout),
         LOW_WORDS = LOW / 2,         /* of a lane */
         HIGH_WORDS = (HIGH + 1) / 2, /* the lower half of one where HIGH is 1 */
-        HEAD_WORDS = 1 + HAS_LEAST,
+        HEAD_WORDS = blocks_head_words(&layout),
     };
     struct part {
         unsigned low[LOW_WORDS], high[HIGH_WORDS + 1], low_scales[LOW_SCALE_BITS / 32 + 1], high_scales, head[HEAD_WORDS];
@@ -130,11 +131,14 @@ template <int LAYOUT> struct block_weights {
     }
 
     /* Pair j of a lane's integers as bfloat16. 128 + u is u behind the bits of 128, for u below 128, and taking 128 + offset away is exact; a byte
-     * with a sign is its low seven bits less 128 where it is negative, and 256 is that sign behind the bits of 128. */
+     * with a sign is its low seven bits less 128 where it is negative, and 256 is that sign behind the bits of 128. Of F8, the number: as bits of a
+     * bfloat16 it is 2^-120 of what it is. */
     static __device__ __forceinline__ unsigned integers(const struct part &part, int j)
     {
         unsigned value = part.low[j * LOW / 16] >> j * LOW % 16 & 0x00010001u * ((1u << LOW) - 1);
 
+        if (IS_F8)
+            return warp_times(bf16(), (value & 0x007f007fu) << 4 | (value & 0x00800080u) << 8, 0x7b807b80u);
         if (LOW == 8)
             return warp_subtract(bf16(), 0x43004300u | (value & 0x007f007fu), 0x43004300u | (value & 0x00800080u));
         if (HIGH == 2)
@@ -167,6 +171,8 @@ template <int LAYOUT> struct block_weights {
         float2 d = warp_unpack(f16(), part.head[0]), m = warp_unpack(f16(), part.head[HEAD_WORDS - 1]);
         struct factors factors = {};
 
+        if constexpr (IS_F8)
+            return {{{__uint_as_float(part.head[0]), __uint_as_float(part.head[HEAD_WORDS - 1])}}, {}};
 #pragma unroll
         for (int h = 0; h < HALVES; h++)
 #pragma unroll

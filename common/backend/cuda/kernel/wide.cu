@@ -287,6 +287,7 @@ const struct kind {
     {NULL, NULL},
     {start_type<plain_weights<f16>>, prepare_type<plain_weights<f16>>},
     {start_type<plain_weights<bf16>>, prepare_type<plain_weights<bf16>>},
+    {start_type<block_weights<DTYPE_F8>>, prepare_type<block_weights<DTYPE_F8>>},
     {start_type<block_weights<DTYPE_Q8_0>>, prepare_type<block_weights<DTYPE_Q8_0>>},
     {start_type<block_weights<DTYPE_Q4_0>>, prepare_type<block_weights<DTYPE_Q4_0>>},
     {start_type<block_weights<DTYPE_Q4_1>>, prepare_type<block_weights<DTYPE_Q4_1>>},

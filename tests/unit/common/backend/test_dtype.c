@@ -131,7 +131,7 @@ static void test_dtype__columns_of_a_row_need_not_be_whole_blocks(void **state)
     for (size_t i = 0; i < sizeof row; i++)
         row[i] = (uint8_t)(i * 73 % 59); /* no exponent of all ones in any of the dtypes */
     for (enum dtype dtype = DTYPE_F32; dtype < DTYPES; dtype++) {
-        size_t columns = dtype_block(dtype) == DTYPE_BLOCK_MOST ? 2 * DTYPE_BLOCK_MOST : 3 * DTYPE_BLOCK, step = columns > 96 ? 37 : 1;
+        size_t columns = dtype_block(dtype) > DTYPE_BLOCK ? 2 * DTYPE_BLOCK_MOST : 3 * DTYPE_BLOCK, step = columns > 96 ? 37 : 1;
 
         dtype_widen(dtype, row, whole, columns);
         for (size_t first = 0; first < columns; first += step)
@@ -145,6 +145,34 @@ static void test_dtype__columns_of_a_row_need_not_be_whole_blocks(void **state)
     }
 }
 
+/* (8 + fraction) 2^(exponent - 10), or fraction 2^-9 where the exponent is 0; all ones are no number, nor is what shares a scale with them. */
+static void test_dtype__each_byte_of_f8_is_its_e4m3_times_the_scale(void **state)
+{
+    const float scale = 0x1.54321p-5f;
+    uint8_t row[2 * (4 + DTYPE_BLOCK_F8)];
+    float values[2 * DTYPE_BLOCK_F8];
+
+    (void)state;
+    for (int half = 0; half < 2; half++) {
+        memcpy(row + half * 132, &scale, sizeof scale);
+        for (int i = 0; i < DTYPE_BLOCK_F8; i++)
+            row[half * 132 + 4 + i] = (uint8_t)(half << 7 | (i < 127 ? i : 0));
+    }
+    dtype_widen(DTYPE_F8, row, values, 2 * DTYPE_BLOCK_F8);
+    for (int i = 0; i < 2 * DTYPE_BLOCK_F8; i++) {
+        int code = i % 128 == 127 ? 0 : i % 128, exponent = code >> 3, fraction = code & 7;
+        double size = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+
+        assert_true(values[i] == (float)((i < 128 ? size : -size) * (double)scale));
+        assert_true(!signbit(values[i]) == (i < 128));
+    }
+    assert_true(values[126] == (float)(448.0 * (double)scale));
+    row[132 + 4 + 31] = 0x7f;
+    dtype_widen(DTYPE_F8, row, values, 2 * DTYPE_BLOCK_F8);
+    for (int i = 0; i < 2 * DTYPE_BLOCK_F8; i++)
+        assert_int_equal(isnan(values[i]) != 0, i >= 128);
+}
+
 static void test_dtype__sizes_and_names(void **state)
 {
     static const struct {
@@ -152,7 +180,7 @@ static void test_dtype__sizes_and_names(void **state)
         const char *name;
         size_t row; /* bytes of 512 values */
         int bits;
-    } expected[] = {{DTYPE_F32, "F32", 2048, 32}, {DTYPE_F16, "F16", 1024, 16}, {DTYPE_BF16, "BF16", 1024, 16}, {DTYPE_Q8_0, "Q8_0", 544, 8},
+    } expected[] = {{DTYPE_F32, "F32", 2048, 32}, {DTYPE_F16, "F16", 1024, 16}, {DTYPE_BF16, "BF16", 1024, 16}, {DTYPE_F8, "F8_E4M3", 528, 8}, {DTYPE_Q8_0, "Q8_0", 544, 8},
                     {DTYPE_Q4_0, "Q4_0", 288, 4}, {DTYPE_Q4_1, "Q4_1", 320, 4}, {DTYPE_Q5_0, "Q5_0", 352, 5},   {DTYPE_Q5_1, "Q5_1", 384, 5},
                     {DTYPE_Q2_K, "Q2_K", 168, 2}, {DTYPE_Q3_K, "Q3_K", 220, 3}, {DTYPE_Q4_K, "Q4_K", 288, 4},   {DTYPE_Q5_K, "Q5_K", 352, 5},
                     {DTYPE_Q6_K, "Q6_K", 420, 6}};
@@ -161,10 +189,10 @@ static void test_dtype__sizes_and_names(void **state)
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_string_equal(dtype_name(expected[i].dtype), expected[i].name);
         assert_int_equal(dtype_row_bytes(expected[i].dtype, 512), expected[i].row);
-        assert_int_equal(dtype_is_quantised(expected[i].dtype), i >= 3);
+        assert_int_equal(dtype_is_quantised(expected[i].dtype), i >= 4);
         assert_int_equal(dtype_bits(expected[i].dtype), expected[i].bits);
         assert_int_equal(dtype_bytes(expected[i].dtype), i >= 3 ? 0 : expected[i].row / 512);
-        assert_int_equal(dtype_block(expected[i].dtype), i < 3 ? 1 : i < 8 ? 32 : 256);
+        assert_int_equal(dtype_block(expected[i].dtype), i < 3 ? 1 : i == 3 ? 128 : i < 9 ? 32 : 256);
     }
 }
 
@@ -292,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_dtype__blocks_are_what_ggmls_package_makes_of_them),
         cmocka_unit_test(test_dtype__the_common_dtype_keeps_both),
         cmocka_unit_test(test_dtype__columns_of_a_row_need_not_be_whole_blocks),
+        cmocka_unit_test(test_dtype__each_byte_of_f8_is_its_e4m3_times_the_scale),
         cmocka_unit_test(test_dtype__sizes_and_names),
         cmocka_unit_test(test_dtype__rounding_to_q8_0_is_ggmls),
         cmocka_unit_test(test_dtype__quotients_of_q8_0_are_of_the_scale_before_it_is_stored),
