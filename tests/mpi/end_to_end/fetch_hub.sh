@@ -24,6 +24,9 @@ cp "$SOURCE/launch/demo/target/model.safetensors" "$MODELS/owner/half/"
 for size in 3B 1B; do
     install -D "$MODELS/owner/forms/tiny-Q8_0.gguf" "$MODELS/bartowski/Llama-3.2-$size-Instruct-GGUF/Llama-3.2-$size-Instruct-Q4_K_M.gguf"
 done
+for size in 1.5 0.5; do
+    install -D "$MODELS/owner/forms/tiny-Q8_0.gguf" "$MODELS/Qwen/Qwen2.5-Coder-${size}B-Instruct-GGUF/qwen2.5-coder-${size}b-instruct-q4_k_m.gguf"
+done
 does() { echo "$1" >"$HUB/does.new" && mv "$HUB/does.new" "$HUB/does"; }
 does good
 python3 -I "$HERE/played_hub.py" "$HUB" >"$WORK/hub.out" 2>&1 &
@@ -220,6 +223,7 @@ TERM=xterm timeout -k 5 60 script -qfec "stty cols 100; exec $WORK/bin/tandem fe
 holds "a bar, cleared at the end: $(cat -A "$WORK/typed")" 'grep -q "tiny-Q8_0.gguf \[.*\] .* of .*B, .*B/s" "$WORK/typed" && grep -q $'"'\r\033\[Ktandem: '"'"$PLACE is there" "$WORK/typed"'
 # A pair with a short name.
 fetch 0 2 "$CACHE/llama-3.2-draft.gguf is there$" llama-3.2
+fetch 0 2 "$CACHE/qwen2.5-coder-draft.gguf is there$" qwen2.5-coder --from hub
 holds "the pair" 'cmp -s "$PLACE" "$CACHE/llama-3.2.gguf" && cmp -s "$PLACE" "$CACHE/llama-3.2-draft.gguf"'
 holds "the list" '"$WORK/bin/tandem" fetch | grep -q "^llama-3.2 .*; it is there: $CACHE/llama-3.2.gguf$"'
 
