@@ -78,6 +78,12 @@ enum status draft_time_step(struct draft *draft, int sequences, double *us)
     return status;
 }
 
+void draft_price(struct draft *draft, double price)
+{
+    if (draft->kind->price != NULL)
+        draft->kind->price(draft->state, price);
+}
+
 void draft_stop(struct draft *draft, const struct stopping *stopping)
 {
     if (draft->kind->stop != NULL)

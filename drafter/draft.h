@@ -76,6 +76,8 @@ struct draft_kind {
     enum status (*copies)(void *state, const struct draft_copies *copies, int slots, int context);
     /* When it is to stop before a proposal is full. NULL: the kind has no distribution to tell by. */
     void (*stop)(void *state, const struct stopping *stopping);
+    /* As draft_price. NULL where stop is. */
+    void (*price)(void *state, double price);
     /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
     void (*draw_wrong)(void *state, enum breakage breakage);
     void (*close)(void *state);
@@ -109,6 +111,8 @@ enum status draft_open_lookup(struct draft *draft, const struct options_draft *w
 enum status draft_time_step(struct draft *draft, int sequences, double *us);
 /* When it is to stop before a proposal is full; at first never. No effect on a kind without a distribution. */
 void draft_stop(struct draft *draft, const struct stopping *stopping);
+/* What a draft costs the target, in tokens of the job, from now on: where it stops by that (STOPPING_BATCH). */
+void draft_price(struct draft *draft, double price);
 /* What it proposes where the rule decides about trees; at first chains. A tree needs the room that running ahead does. No effect on a kind that knows
  * chains alone. */
 void draft_shape(struct draft *draft, const struct tree_shape *shape);

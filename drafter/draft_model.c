@@ -224,8 +224,9 @@ static void list(const struct model_draft *state, const struct draft_job *job, c
 static int stops(const struct model_draft *state, const struct draft_job *job, const struct row_query *query)
 {
     struct branch *branch = job->branch < 0 ? NULL : &job->mirror->ahead.branch[job->branch];
+    int drafted = branch == NULL ? job->mirror->drafted : branch->count;
 
-    if (query != NULL && !stopping_ends(&state->stopping, &query->stats))
+    if (query != NULL && !stopping_ends(&state->stopping, &query->stats, drafted, branch == NULL ? &job->mirror->reach : &branch->reach))
         return 0;
     if (branch == NULL)
         return job->mirror->is_stopped = 1;
@@ -485,6 +486,14 @@ static void model_stop(void *opaque, const struct stopping *stopping)
     ((struct model_draft *)opaque)->stopping = *stopping;
 }
 
+static void model_price(void *opaque, double price)
+{
+    struct model_draft *state = opaque;
+
+    if (state->stopping.kind == STOPPING_BATCH)
+        state->stopping.bound = price;
+}
+
 static void model_shape(void *opaque, const struct tree_shape *shape)
 {
     struct model_draft *state = opaque;
@@ -518,6 +527,7 @@ const struct draft_kind draft_model_kind = {.name = "model",
                                             .shape = model_shape,
                                             .copies = model_copies,
                                             .stop = model_stop,
+    .price = model_price,
                                             .draw_wrong = model_break,
                                             .close = model_draft_close};
 

@@ -75,6 +75,7 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
         return wrong;
     if (commit.run != drafter->terms.run)
         return "of another run";
+    draft_price(drafter->terms.draft, (double)commit.price / MESSAGE_MOST_WORTH);
     mirror = find(drafter, commit.request);
     if (mirror != NULL) {
         run_ahead_learn(&drafter->ahead, mirror, &commit);

@@ -196,6 +196,7 @@ static void take_branch(struct mirror *mirror, const struct branch *branch, stru
         *move = (struct mirror_move){branch->place, mirror->length - 1, fed};
     mirror->drafted = mirror->begun = drafted;
     mirror->is_stopped = branch->is_stopped && drafted < mirror->asked;
+    mirror->reach = branch->reach;
     mirror->output = branch->output;
     mirror->wanted = branch->is_sent ? 0 : mirror->wanted;
     mirror->cached = mirror->length - 1 + fed;

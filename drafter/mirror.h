@@ -27,6 +27,7 @@ struct branch {
     int copies; /* but for so many: the last ones were drafted without the one before them being fed */
     int wanted; /* and so many shall be; 0: nothing can be drafted for this text before it is committed */
     int is_sent, is_stopped;
+    double reach; /* of stopping_ends */
     int output;      /* which of the slot's outputs has them */
     uint64_t digest; /* of the text */
 };
@@ -64,6 +65,7 @@ struct mirror {
     int asked;       /* so many were asked for with the text that is committed */
     int drafted;     /* tokens of the draft in progress: tokens[length .. length + drafted) */
     int is_stopped;  /* the draft ends there, however many were asked for (stopping.h) */
+    double reach;    /* of stopping_ends */
     int output;      /* which of the slot's outputs has it */
     int begun;       /* of these drafted before the Commit that asked for them */
     int64_t asked_ns;

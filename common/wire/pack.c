@@ -224,6 +224,7 @@ struct frame message_pack_commit(struct message_space *space, const struct commi
     m.finish = commit->finish;
     m.draft_length = commit->draft_length;
     m.worth = commit->worth;
+    m.price = commit->price;
     return pack(space, MESSAGE_COMMIT, &m.base);
 }
 

@@ -213,7 +213,7 @@ static const char *check_commit(const Tandem__Commit *m, int vocab)
         return "a truncation point is beyond the committed tokens";
     if (m->draft_length > MESSAGE_MAX_DRAFT)
         return "a draft length is out of range";
-    if (m->worth > MESSAGE_MOST_WORTH)
+    if (m->worth > MESSAGE_MOST_WORTH || m->price > MESSAGE_MOST_WORTH)
         return "a probability is out of range";
     return NULL;
 }
@@ -241,6 +241,7 @@ const char *message_unpack_commit(struct message_space *space, struct frame fram
         .finish = m->finish,
         .draft_length = m->draft_length,
         .worth = m->worth,
+        .price = m->price,
     };
     return NULL;
 }

@@ -227,6 +227,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     if (job->learns && peers->count > 0)
         lead->drafting.adaptive = job->learnt;
     lead->drafting.by_verdicts = job->options->rounds.stopping.kind == STOPPING_HEURISTIC;
+    lead->drafting.by_price = job->options->rounds.stopping.kind == STOPPING_BATCH;
     lead->drafting.earlier = &job->times.steps;
     lead->drafting.past = keeps_drafts(job) && peers->count > 0 && lead->drafting.least == 0 ? &job->times.drafts : NULL;
     job->team.shard.forward.group_ns = 0;

@@ -223,6 +223,18 @@ double adaptive_rate(const struct adaptive *adaptive, int sequences, int draft_l
     return us > 0 ? sequences * expected_tokens(adaptive, draft_length) / (us + wait_of(adaptive, sequences, draft_length)) : 0;
 }
 
+double adaptive_price(const struct adaptive *adaptive, int sequences)
+{
+    const struct adaptive_account *spell = &adaptive->spell;
+    int rows = adaptive->work.rows[1], drafts = rows / sequences - 1;
+    double more_us = adaptive_work_us(&adaptive->work, rows + sequences, 1) - adaptive_work_us(&adaptive->work, rows, 1);
+
+    if (spell->rounds == 0 || spell->us <= 0 || rows <= sequences)
+        return 0;
+    more_us += wait_of(adaptive, sequences, drafts + 1) - wait_of(adaptive, sequences, drafts);
+    return fmin(1, fmax(0, more_us / sequences * spell->tokens / spell->us));
+}
+
 /* The length above 0 of the highest rate, which is *rate, a little above those whose wait was measured at most. */
 static int best_length(const struct adaptive *adaptive, int sequences, double *rate)
 {

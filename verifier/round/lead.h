@@ -62,6 +62,7 @@ struct lead_pacing {
     int least;          /* where somebody looks at drafts, so many are made where none would pay, too */
     int length;         /* last choice */
     int by_verdicts;    /* lengths are chosen by adaptive_next, for each sequence by itself */
+    int by_price;       /* drafters stop where another draft costs more than it brings */
     int64_t decided_ns; /* when the last round was decided; 0: the next round does not follow it directly */
     int64_t shown_ns;   /* from there to the next round's start: commits, results, screen, messages */
 };

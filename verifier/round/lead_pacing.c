@@ -38,6 +38,7 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
                              outcome->refused < 0 && lead->slots.ready[i]->linked == 1 ? outcome->accepted : outcome->drafted, outcome->accepted);
     }
     adaptive_add_round(&lead->drafting.adaptive, &round);
+    lead->peers->price = lead->drafting.by_price ? adaptive_price(&lead->drafting.adaptive, round.sequences) : 0;
     if (!adaptive || lead->drafting.by_verdicts)
         return;
     lead->drafting.length = choose(lead, lead->slots.readies);

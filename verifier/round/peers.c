@@ -173,6 +173,7 @@ static enum status commit_link(struct peers *peers, struct sequence *sequence, s
         return peers_send_open(peers, sequence, link);
     commit->draft_length = (uint32_t)wanted;
     commit->worth = worth(peers, peer);
+    commit->price = (uint32_t)(MESSAGE_MOST_WORTH * peers->price);
     link->asked_ns = clock_ns();
     TRY(peers_send(peers, peer, message_pack_commit(peers->space, commit)));
     link->accepted = (int)commit->accepted;

@@ -21,7 +21,8 @@ static void test_stopping__texts_are_read(void **state)
                 {"confidence=0", {STOPPING_CONFIDENCE, 0}},
                 {"entropy", {STOPPING_ENTROPY, 0.3}},
                 {"entropy=1", {STOPPING_ENTROPY, 1}},
-                {"entropy=1e-2", {STOPPING_ENTROPY, 0.01}}};
+                {"entropy=1e-2", {STOPPING_ENTROPY, 0.01}},
+                {"batch", {STOPPING_BATCH, 0}}};
     static const char *const wrong[] = {"",
                                         "confidence=",
                                         "confidence=x",
@@ -61,23 +62,44 @@ static void test_stopping__is_where_the_row_says(void **state)
             const struct stopping by_confidence = {STOPPING_CONFIDENCE, 1.0 / n + side * 1e-6},
                                   by_entropy = {STOPPING_ENTROPY, entropy + side * 1e-6};
 
-            assert_int_equal(stopping_ends(&by_confidence, &stats), side > 0);
-            assert_int_equal(stopping_ends(&by_entropy, &stats), side > 0);
+            assert_int_equal(stopping_ends(&by_confidence, &stats, 0, NULL), side > 0);
+            assert_int_equal(stopping_ends(&by_entropy, &stats, 0, NULL), side > 0);
         }
-        assert_false(stopping_ends(&(struct stopping){STOPPING_NEVER, 1}, &stats));
-        assert_false(stopping_ends(&(struct stopping){STOPPING_HEURISTIC, 1}, &stats));
+        assert_false(stopping_ends(&(struct stopping){STOPPING_NEVER, 1}, &stats, 0, NULL));
+        assert_false(stopping_ends(&(struct stopping){STOPPING_HEURISTIC, 1}, &stats, 0, NULL));
     }
     /* Two tokens, one e times as probable as the other: H = log(1 + 1 / e) + (1 / e) / (1 + 1 / e) = 0.582. */
     const struct row_stats two = {.sum = 1 + exp(-1), .below = exp(-1)};
 
-    assert_true(stopping_ends(&(struct stopping){STOPPING_ENTROPY, 0.660}, &two));
-    assert_false(stopping_ends(&(struct stopping){STOPPING_ENTROPY, 0.658}, &two));
-    assert_false(stopping_ends(&(struct stopping){STOPPING_CONFIDENCE, 1}, &(struct row_stats){.max = -INFINITY})); /* nothing is known */
+    assert_true(stopping_ends(&(struct stopping){STOPPING_ENTROPY, 0.660}, &two, 0, NULL));
+    assert_false(stopping_ends(&(struct stopping){STOPPING_ENTROPY, 0.658}, &two, 0, NULL));
+    assert_false(stopping_ends(&(struct stopping){STOPPING_CONFIDENCE, 1}, &(struct row_stats){.max = -INFINITY}, 0, NULL)); /* nothing is known */
+}
+
+/* Rows whose most probable tokens have 0.8, 0.5, 0.9, 0.9: 0.8, 0.4, 0.36, 0.324. */
+static void test_stopping__by_price_goes_by_all_rows_of_the_proposal(void **state)
+{
+    static const double sums[] = {1 / 0.8, 1 / 0.5, 1 / 0.9, 1 / 0.9};
+    static const struct {
+        double price;
+        int drafts;
+    } cases[] = {{0, 4}, {0.32, 4}, {0.33, 3}, {0.37, 2}, {0.41, 1}, {0.79, 1}, {0.81, 1}, {1, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct stopping stopping = {STOPPING_BATCH, cases[i].price};
+        double reach = 0.001; /* of another proposal */
+        int drafted = 0;
+
+        while (drafted < 4 && !stopping_ends(&stopping, &(struct row_stats){.sum = sums[drafted]}, drafted, &reach))
+            drafted++;
+        assert_int_equal(drafted, cases[i].drafts);
+    }
 }
 
 static void test_stopping__asks_for_what_it_looks_at(void **state)
 {
-    static const enum row_sums sums[] = {ROW_SUMS_NONE, ROW_SUMS_NONE, ROW_SUMS_MASS, ROW_SUMS_BELOW};
+    static const enum row_sums sums[] = {ROW_SUMS_NONE, ROW_SUMS_NONE, ROW_SUMS_MASS, ROW_SUMS_BELOW, ROW_SUMS_MASS};
 
     (void)state;
     for (int kind = 0; kind < STOPPING_KINDS; kind++) {
@@ -95,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stopping__texts_are_read),
         cmocka_unit_test(test_stopping__is_where_the_row_says),
+        cmocka_unit_test(test_stopping__by_price_goes_by_all_rows_of_the_proposal),
         cmocka_unit_test(test_stopping__asks_for_what_it_looks_at),
     };
 

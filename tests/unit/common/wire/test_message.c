@@ -168,6 +168,7 @@ static struct commit any_commit(struct source *source)
     commit.finish = below(source, 5);
     commit.draft_length = below(source, MESSAGE_MAX_DRAFT + 1);
     commit.worth = below(source, MESSAGE_MOST_WORTH + 1);
+    commit.price = below(source, MESSAGE_MOST_WORTH + 1);
     return commit;
 }
 
@@ -238,7 +239,7 @@ static void assert_same_open(const struct open_message *a, const struct open_mes
 static void assert_same_commit(const struct commit *a, const struct commit *b)
 {
     SAME(run), SAME(request), SAME(old_length), SAME(accepted), SAME(count);
-    SAME(keep), SAME(digest), SAME(finish), SAME(draft_length), SAME(worth);
+    SAME(keep), SAME(digest), SAME(finish), SAME(draft_length), SAME(worth), SAME(price);
     if (a->count > 0)
         assert_memory_equal(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
 }
@@ -695,6 +696,8 @@ static void test_message__commits_out_of_range_are_refused(void **state)
     SAYS("a draft length is out of range", draft_length = MESSAGE_MAX_DRAFT + 1);
     SAYS("taken", worth = MESSAGE_MOST_WORTH);
     SAYS("a probability is out of range", worth = MESSAGE_MOST_WORTH + 1);
+    SAYS("taken", price = MESSAGE_MOST_WORTH);
+    SAYS("a probability is out of range", price = MESSAGE_MOST_WORTH + 1);
 }
 
 static void test_message__proposals_out_of_range_are_refused(void **state)
@@ -776,6 +779,7 @@ static void assert_good_commit(const struct commit *commit)
     assert_in_range(commit->keep, 0, commit->old_length + (uint32_t)commit->count);
     assert_in_range(commit->draft_length, 0, MESSAGE_MAX_DRAFT);
     assert_in_range(commit->worth, 0, MESSAGE_MOST_WORTH);
+    assert_in_range(commit->price, 0, MESSAGE_MOST_WORTH);
     for (int i = 0; i < commit->count; i++)
         assert_in_range(commit->tokens[i], 0, VOCAB - 1);
 }

@@ -604,6 +604,38 @@ static void test_adaptive__the_next_length_is_two_more_or_one_fewer(void **state
     assert_int_equal(adaptive_next(ADAPTIVE_MOST, 9, 9), ADAPTIVE_MOST);
 }
 
+/* Steps of 100 us and 20 for each row, drafts that are waited for 10 us each: one more draft of each sequence takes 20 us and its share of 10, in which
+ * the job decodes what it has decoded so far in such a time. */
+static void test_adaptive__the_price_of_a_row_is_what_the_job_decodes_in_its_time(void **state)
+{
+    static const int sequences[] = {1, 4}, lengths[] = {1, 3};
+
+    (void)state;
+    for (size_t s = 0; s < 2; s++)
+        for (size_t l = 0; l < 2; l++) {
+            int many = sequences[s], length = lengths[l], rows = many * (length + 1), tokens = many * 2;
+            double us = 100 + 20 * rows + 10 * length, expected = (20 + 10.0 / many) * tokens / us, found;
+            struct adaptive adaptive = {0};
+
+            for (int i = 0; adaptive_work_warm_up_rows(i) <= 32; i++)
+                adaptive_work_add_step(&adaptive.work, adaptive_work_warm_up_rows(i), 100 + 20 * adaptive_work_warm_up_rows(i));
+            assert_true(adaptive_price(&adaptive, many) == 0);
+            for (int round = 0; round < 200; round++) {
+                int now = round % 3 == 0 ? length + 1 : length; /* so that the wait for one more is known */
+
+                adaptive_add_round(&adaptive, &(struct adaptive_round){.sequences = many,
+                                                                       .rows = many * (now + 1),
+                                                                       .longest = now,
+                                                                       .tokens = tokens,
+                                                                       .work_us = 100 + 20 * many * (now + 1),
+                                                                       .wait_us = 10 * now});
+            }
+            found = adaptive_price(&adaptive, many);
+            if (!(fabs(found - expected) <= 0.15 * expected))
+                fail_msg("%d sequences of %d drafts: %g, expected %g", many, length, found, expected);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -625,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_adaptive__warm_up_rows_are_those_of_few_drafts),
         cmocka_unit_test(test_adaptive__expected_tokens_is_equation_1),
         cmocka_unit_test(test_adaptive__a_job_is_nearly_as_fast_as_with_the_best_fixed_length),
+        cmocka_unit_test(test_adaptive__the_price_of_a_row_is_what_the_job_decodes_in_its_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -320,6 +320,22 @@ static void test_peers_words__a_commit_says_how_probable_a_text_must_be_to_be_se
     }
 }
 
+static void test_peers_words__a_commit_says_what_a_row_costs(void **state)
+{
+    struct rig *rig = *state;
+    struct commit heard;
+    struct frame frame;
+
+    assign(rig);
+    for (int i = 0; i <= 4; i++) {
+        rig->peers.price = 0.25 * i;
+        commit(rig, 1, FINISH_NOT);
+        assert_int_equal(hear(rig, &frame), MESSAGE_COMMIT);
+        assert_null(message_unpack_commit(rig->space, frame, VOCAB, &heard));
+        assert_int_equal(heard.price, 250 * i);
+    }
+}
+
 static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(void **state)
 {
     struct rig *rig = *state;
@@ -599,6 +615,7 @@ int main(void)
         RIGGED(test_peers_words__the_way_of_a_q_is_measured),
         RIGGED(test_peers_words__the_taking_of_a_q_is_measured),
         RIGGED(test_peers_words__a_commit_says_how_probable_a_text_must_be_to_be_sent_beforehand),
+        RIGGED(test_peers_words__a_commit_says_what_a_row_costs),
         RIGGED(test_peers_words__what_is_not_for_this_round_is_dropped_and_counted),
         RIGGED(test_peers_words__a_drafter_whose_words_are_refused_is_not_said_to_be_slow),
         RIGGED(test_peers_words__a_drafter_that_reads_is_not_waited_for),
