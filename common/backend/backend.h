@@ -44,7 +44,7 @@ enum dtype {
     DTYPES
 };
 enum { DTYPE_BLOCK = 32, DTYPE_BLOCK_F8 = 128, DTYPE_BLOCK_MOST = 256 };
-#define DTYPE_F8_SCALE 256.0f /* times 2^120, which a float32 holds (cpu/matrix.h) */
+#define DTYPE_F8_SCALE 0x1p64f /* times 448, and 2^8 (cpu/matrix.h), a float32 that leaves room for sums */
 
 /* What DTYPE_BLOCK neighbours of a quantised row are: value k is (d scale[h]) q[k] + m least[h] in float32, h = k / 16, which rounds once, in the sum
  * (where there is no minimum, in the product). d and m are the file's F16, for a k-quant those of all 256. Of F8 q are the bytes, and d, m, scale and

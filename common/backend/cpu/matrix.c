@@ -214,11 +214,11 @@ static unsigned char *fill_f8_block(const unsigned char *block, int within, int 
     float scale;
 
     dtype_part_of(DTYPE_F8, block, 0, &part);
-    scale = part.f8_scale * 0x1p120f;
+    scale = part.f8_scale * 0x1p8f;
     memcpy(to + sizeof scale * (size_t)channel, &scale, sizeof scale);
     to += 64;
     for (int k = 0; k < count; k++)
-        to[k / 4 * 64 + 4 * channel + k % 4] = block[sizeof scale + (size_t)(within + k)];
+        to[16 * k + channel] = block[sizeof scale + (size_t)(within + k)];
     return to + (size_t)(count + 3) / 4 * 64;
 }
 

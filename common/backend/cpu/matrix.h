@@ -3,8 +3,8 @@
  *   bf16  ceil(n / 2) x 64 bytes: 16 words, word c = (w[c][k + 1] << 16 | w[c][k]), so a shift and a mask widen two columns
  *   f16   ceil(n / 2) x 64 bytes: w[0 .. 15][k] and then w[0 .. 15][k + 1]
  *   f32   n x 64 bytes
- *   f8    for each block of 128 columns of the file that it touches: 16 float32, the scales times 2^120, and then ceil(n / 4) x 64 bytes for the n
- *         columns of it: 16 words, word c = (w[c][k + 3] << 24 | ... | w[c][k]). As bits of a float32 the byte of an E4M3 is 2^-120 of what it is
+ *   f8    for each block of 128 columns of the file that it touches: 16 float32, the scales times 2^8 (vec_widen_e4m3), and then ceil(n / 4) x 64 bytes
+ *         for the n columns of it, 16 bytes each: w[0 .. 15][k]
  * with zeros for channels and columns that are not there (the column that pads an odd slice is never multiplied).
  *
  * A quantised slice holds the file's blocks of 32 columns that it touches, each whole, also where the slice begins or ends within one: what is

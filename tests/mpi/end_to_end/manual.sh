@@ -63,7 +63,7 @@ while read -r key; do
 done <"$WORK/keys"
 
 # Options of others, and of commands that are scripts, are these; all else the programs know.
-others='--print --quick --long --only --to --list-breaks --no-requeue --array --gpus-per-node --gpus-per-task --mpi --signal --batch --kill-on-bad-exit --help'
+others='--print --quick --long --only --to --from --list-breaks --no-requeue --array --gpus-per-node --gpus-per-task --mpi --signal --batch --kill-on-bad-exit --help'
 "$BIN/tandem-verifier" --help-man | sed 's/\\-/-/g' | grep -oE -- '--[a-z][a-z-]+' | sort -u >"$WORK/options"
 tr ' ' '\n' <<<"$others" >>"$WORK/options"
 for page in "$pages"/*.scd; do

@@ -95,20 +95,13 @@ SPECIALISED void sum_slice(int rows, int panels, enum dtype dtype, const struct 
         add_column(rows, panels, dtype, at, panel_bytes, 0, from + columns - 1, block->from_stride, sum);
 }
 
-/* One column of four, as its own vector of float32. */
-SPECIALISED vec widen_f8(veci four, int which, vec scale)
-{
-    veci size = which == 3 ? veci_right(four, 4) : veci_left(four, 20 - 8 * which), sign = veci_left(four, 24 - 8 * which);
-
-    return vec_mul(vec_of_bits(veci_or(veci_and(size, veci_set(0x07f00000)), veci_and(sign, veci_set(0x80000000)))), scale);
-}
-
-SPECIALISED void add_f8_column(int rows, int panels, const veci *four /* [panels] */, int which, const vec *scale /* [panels] */, const float *from,
+/* One column of f8. */
+SPECIALISED void add_f8_column(int rows, int panels, const unsigned char *at, size_t panel_bytes, const vec *scale /* [panels] */, const float *from,
                                size_t from_stride, vec *sum /* [rows][panels] */)
 {
     vec weight[MAX_PANELS];
 
-    UNROLL for (int p = 0; p < panels; p++) weight[p] = widen_f8(four[p], which, scale[p]);
+    UNROLL for (int p = 0; p < panels; p++) weight[p] = vec_mul(vec_widen_e4m3(at + (size_t)p * panel_bytes), scale[p]);
     UNROLL for (int r = 0; r < rows; r++)
     {
         vec x = vec_set(from[(size_t)r * from_stride]);
@@ -123,7 +116,6 @@ SPECIALISED void sum_f8_slice(int rows, int panels, const struct block *block, c
 {
     size_t panel_bytes = block->matrix->panel_bytes, jump = (size_t)(panels - 1) * panel_bytes;
     vec scale[MAX_PANELS];
-    veci four[MAX_PANELS];
 
     UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
     for (int k = first, stop; k < last; k = stop) {
@@ -134,18 +126,9 @@ SPECIALISED void sum_f8_slice(int rows, int panels, const struct block *block, c
             const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
             const float *from = block->from + k;
 
-            UNROLL for (int p = 0; p < panels; p++)
-            {
-                __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 3);
-                four[p] = veci_load((const uint32_t *)(const void *)(at + (size_t)p * panel_bytes));
-            }
-            add_f8_column(rows, panels, four, 0, scale, from, block->from_stride, sum);
-            if (stop - k > 1)
-                add_f8_column(rows, panels, four, 1, scale, from + 1, block->from_stride, sum);
-            if (stop - k > 2)
-                add_f8_column(rows, panels, four, 2, scale, from + 2, block->from_stride, sum);
-            if (stop - k > 3)
-                add_f8_column(rows, panels, four, 3, scale, from + 3, block->from_stride, sum);
+            UNROLL for (int p = 0; p < panels; p++) __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 3);
+            UNROLL for (int i = 0; i < 4; i++) if (i < stop - k)
+                add_f8_column(rows, panels, at + 16 * i, panel_bytes, scale, from + i, block->from_stride, sum);
         }
     }
 }

@@ -306,6 +306,13 @@ INLINE vec vec_widen_f16(const void *halves)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)halves));
 }
 
+INLINE vec vec_widen_e4m3(const void *bytes)
+{
+    __m256i words = _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes));
+
+    return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(words, 7), _mm256_set1_epi16((short)0xbf80))); /* the sign is there twice */
+}
+
 INLINE vec vec_widen_i8(const void *bytes)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));
