@@ -61,7 +61,7 @@ int stopping_ends(const struct stopping *stopping, const struct row_stats *stats
         return 1 / stats->sum < stopping->bound;
     if (stopping->kind == STOPPING_BATCH) {
         chance = (drafted == 0 ? 1 : *reach) / stats->sum;
-        if (drafted > 0 && chance < stopping->bound)
+        if (chance < stopping->bound)
             return 1;
         *reach = chance;
         return 0;

@@ -15,7 +15,7 @@ enum stopping_kind {
     STOPPING_ENTROPY,    /* 1 - sqrt(0.2 H) is less than `bound`, with H the entropy in nats: a lower bound of alpha (AdaEDL, Agrawal et al. 2024) */
     STOPPING_BATCH,      /* the chance that the draft stands, for which the products of the largest probabilities of its row and of those before it are
                             taken, is less than its row of the target's step costs (adaptive_price): with more sequences, or a step whose rows cost
-                            more, drafts are shorter. The first one is always drawn */
+                            more, drafts are shorter */
     STOPPING_KINDS
 };
 

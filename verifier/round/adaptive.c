@@ -27,6 +27,7 @@
 #define WORTH_TELLING 1.1
 #define HOPEFUL_ALPHA 0.95 /* a probe is hopeless if drafting would not pay even with this acceptance rate and this share of the wait */
 #define HOPEFUL_WAIT 0.5
+#define DEAREST 0.9 /* price: what is nearly sure is drafted all the same, or the price would stay what it was for ever */
 #define LONGEST_LEFT_US 60e6 /* of a rest, to the next job, whose text is another one; but as long as one probe's share of the time */
 #define SETTLE_US      1000.0 /* by then a drafter that is no longer asked usually sleeps */
 
@@ -232,7 +233,7 @@ double adaptive_price(const struct adaptive *adaptive, int sequences)
     if (spell->rounds == 0 || spell->us <= 0 || rows <= sequences)
         return 0;
     more_us += wait_of(adaptive, sequences, drafts + 1) - wait_of(adaptive, sequences, drafts);
-    return fmin(1, fmax(0, more_us / sequences * spell->tokens / spell->us));
+    return fmin(DEAREST, fmax(0, more_us / sequences * spell->tokens / spell->us));
 }
 
 /* The length above 0 of the highest rate, which is *rate, a little above those whose wait was measured at most. */

@@ -86,7 +86,7 @@ int adaptive_choose(struct adaptive *adaptive, int sequences);
 /* Expected tokens per microsecond of a round of `sequences` sequences; 0: not known. */
 double adaptive_rate(const struct adaptive *adaptive, int sequences, int draft_length);
 /* What one more draft of one of `sequences` sequences costs, in tokens that the job decodes in that time: its row of a step as large as the last one
- * with drafts, and its share of the wait for one more of each, [0, 1]; 0: not known. */
+ * with drafts, and its share of the wait for one more of each, [0, 0.9]; 0: not known. */
 double adaptive_price(const struct adaptive *adaptive, int sequences);
 /* Did drafting cost more time than it saved, over all rounds with drafts? Gives tokens per second with drafts, and those expected without. 0 where
  * there were too few rounds or the difference is small. */

@@ -47,7 +47,7 @@ struct peers {
     int64_t looked_ns;  /* when peers_begin last looked for drafters that have ended */
     int asked_to_drain; /* some rank has asked to drain the job */
     int patient;        /* every wait may last longest_ns: for `tandem check`, which wants drafts and not speed */
-    double price;       /* [0, 1]: of the row of one more draft, in tokens of the job (adaptive_price); 0: not known, or nobody asks */
+    double price;       /* [0, 1): of the row of one more draft, in tokens of the job (adaptive_price); 0: not known, or nobody asks */
     double unpack_ns;   /* moving mean of the time that taking a proposal with a q takes; 0: not known */
     struct merge merge; /* how often drafts of each kind were accepted */
     struct ahead_figures ahead; /* this and what follows: since peers_count_anew */
