@@ -93,6 +93,7 @@ long)
     plan && cell 4 8 $few && placement 2 1 --draft self:layers=3
     plan && cell 8 8 $few && placement 1 1 --cascade lookup
     plan && cell 8 8 $few && placement 1 1 --copy-after 2
+    plan && cell 8 8 $few && cell 8 1 $few && placement 1 2 --stop-drafting batch
     plan && cell 8 8 $few && cell 3 1 $few && placement 1 3 --merge lookup --merge self:layers=3
     plan && cell 4 8 $few && placement 2 2 --merge lookup --run-ahead on
     plan && cell 4 8 $few && placement 2 1 --draft-vocabulary 600 # an embedded draft that knows less than a third of its ids

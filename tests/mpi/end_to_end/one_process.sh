@@ -82,6 +82,8 @@ drafted stopping --stop-drafting confidence=0.6
 # Of the lead, which one process has not.
 job heuristic --drafters 1 --verifiers 1 --prompts "$WORK/eight.in" --max-tokens 40 --hash-logits --stop-drafting heuristic || fail "heuristic: exit $?"
 same heuristic solo
+job by_price --drafters 1 --verifiers 1 --prompts "$WORK/eight.in" --max-tokens 40 --hash-logits --stop-drafting batch --draft-length 12 || fail "by_price: exit $?"
+same by_price solo
 drafted tree --tree dynamic --draft-length 10
 drafted siblings --accept without-replacement --temperature 0.8 --seed 5 --tree top-k --draft-length 12 --max-sequences 2
 more again --accept multistep --temperature 1.2 --top-k 30 --seed 5 --tree top-k --draft-length 9
