@@ -135,7 +135,8 @@ static void begin_tree(struct model_draft *state, const struct mirror *mirror)
 
     tree_shape_shares_drawn(TREE_CHILDREN, shares);
     if (!draws(mirror)) {
-        learn(state, mirror);
+        if (state->shape.kind == TREE_SEQUOIA)
+            learn(state, mirror);
         draft_tree_begin(tree, mirror->wanted);
     } else if (state->shape.kind == TREE_IID) {
         draft_tree_plan_paths(tree, mirror->wanted, depth);

@@ -31,7 +31,7 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         round.tokens += outcome->count;
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
         for (int k = 0; k < lead->slots.ready[i]->linked; k++)
-            round.caught_up |= lead->slots.ready[i]->link[k].drafter >= 0 && lead->slots.ready[i]->link[k].opened;
+            round.caught_up |= lead->slots.ready[i]->link[k].opened;
         adaptive |= lead->slots.ready[i]->request->adaptive;
         /* What nothing followed was accepted as far as it went; of a merged tree other drafts were not, and they are what another draft may be. */
         adaptive_add_verdict(&lead->drafting.adaptive,

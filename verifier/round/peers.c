@@ -150,6 +150,7 @@ static enum status commit_link(struct peers *peers, struct sequence *sequence, s
     enum finish_reason finish = (enum finish_reason)commit->finish;
     int wanted = peer != NULL && finish == FINISH_NOT ? wants(peers, sequence, link) : 0;
 
+    link->opened = 0; /* also where nobody is left who reads it */
     if (peer == NULL)
         return STATUS_OK;
     if (finish != FINISH_NOT)
@@ -159,7 +160,6 @@ static enum status commit_link(struct peers *peers, struct sequence *sequence, s
     if (!link->known && finish != FINISH_NOT)
         return STATUS_OK;
     link->wanted = wanted;
-    link->opened = 0;
     if (wanted == 0 && finish == FINISH_NOT) {
         /* No draft is wanted: the drafter is not woken, as it may share a core with the group. The next request will be an Open with all tokens. */
         link->missed = 1;

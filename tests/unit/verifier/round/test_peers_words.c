@@ -320,6 +320,18 @@ static void test_peers_words__a_commit_says_how_probable_a_text_must_be_to_be_se
     }
 }
 
+/* Rounds of a sequence whose drafter hangs are not rounds in which somebody reads first. */
+static void test_peers_words__who_is_lost_reads_nothing(void **state)
+{
+    struct rig *rig = *state;
+
+    assign(rig);
+    assert_true(rig->sequence.link[0].opened);
+    rig->peers.peer[0].lost = 1;
+    commit(rig, 1, FINISH_NOT);
+    assert_false(rig->sequence.link[0].opened);
+}
+
 static void test_peers_words__a_commit_says_what_a_row_costs(void **state)
 {
     struct rig *rig = *state;
@@ -616,6 +628,7 @@ int main(void)
         RIGGED(test_peers_words__the_taking_of_a_q_is_measured),
         RIGGED(test_peers_words__a_commit_says_how_probable_a_text_must_be_to_be_sent_beforehand),
         RIGGED(test_peers_words__a_commit_says_what_a_row_costs),
+        RIGGED(test_peers_words__who_is_lost_reads_nothing),
         RIGGED(test_peers_words__what_is_not_for_this_round_is_dropped_and_counted),
         RIGGED(test_peers_words__a_drafter_whose_words_are_refused_is_not_said_to_be_slow),
         RIGGED(test_peers_words__a_drafter_that_reads_is_not_waited_for),
