@@ -36,6 +36,14 @@ static struct mirror *find_free(struct drafter *drafter, const struct open_messa
     return oldest;
 }
 
+static int is_any_open(const struct drafter *drafter)
+{
+    for (int i = 0; i < drafter->terms.slots; i++)
+        if (drafter->mirror[i].open)
+            return 1;
+    return 0;
+}
+
 static const char *take_open(struct drafter *drafter, struct frame frame)
 {
     struct open_message open;
@@ -47,6 +55,8 @@ static const char *take_open(struct drafter *drafter, struct frame frame)
     if (open.run != drafter->terms.run)
         return "of another run";
     mirror = find(drafter, open.request);
+    if (!is_any_open(drafter))
+        draft_price(drafter->terms.draft, 0); /* what is known is of another pass */
     if (mirror == NULL)
         mirror = find_free(drafter, &open);
     if (!mirror_open(mirror, &open))

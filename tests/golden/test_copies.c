@@ -105,6 +105,7 @@ static void test_copies__a_cascade_stops_where_the_model_stops(void **state)
 {
     (void)state;
     compare((struct stopping){STOPPING_CONFIDENCE, 0.25});
+    compare((struct stopping){STOPPING_BATCH, 0.1});
 }
 
 enum { FIRST = 3, REOPENED = 3 /* slots */ };

@@ -234,11 +234,12 @@ static void test_run_ahead__ends_with_the_copies_of_the_committed_text(void **st
 static void test_run_ahead__stops_where_a_draft_for_the_committed_text_does(void **state)
 {
     const struct stopping stopping[] = {{STOPPING_CONFIDENCE, model == model_path ? 0.25 : 0.55},
-                                        {STOPPING_ENTROPY, model == model_path ? 0.35 : 0.7}};
+                                        {STOPPING_ENTROPY, model == model_path ? 0.35 : 0.7},
+                                        {STOPPING_BATCH, model == model_path ? 0.15 : 0.45}};
     static struct sides sides;
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         open_sides(&sides, stopping[i], (struct draft_copies){0});
         run_rounds(&sides);
         print_message("stopped at once %d, later %d, in a branch %d; hits %d\n", sides.stopped[0], sides.stopped[1], sides.stopped[2], sides.hits);

@@ -16,6 +16,7 @@
 enum { RUN_ID = 7, MAX_ASKED = TOY_SLOTS * MESSAGE_MAX_COMMIT, SUPPORT_ROOM = 256 };
 
 struct toy_parts {
+    int price; /* how many Commits had one */
     struct toy_hub hub;
     struct group group[TOY_SHARDS], alone;
     struct toy_model target[TOY_SHARDS], draft_model;
@@ -156,6 +157,7 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
     }
     assert_null(
         message_unpack_commit(round->parts->drafter_space, message_pack_commit(round->parts->lead_space, &sent), toy_law_ids(round->law), &commit));
+    draft_price(&round->parts->draft, (double)(round->parts->price++ % 4) / 5); /* which is none of the coins' doing */
     run_ahead_learn(&round->parts->ahead, mirror, &commit);
     paths = mirror_path(mirror, &commit, path);
     if (!mirror_commit(mirror, &commit, &move)) {

@@ -134,6 +134,8 @@ void job_words_terms(const struct job *job, char *text, size_t size)
     snprintf(text, size, "%s, temperature %g, run-ahead %s, rounded %d%s, copies of %d after %d", rule_of(sampling)->name, sampling->temperature,
              ahead[job->options->rounds.run_ahead], job->options->model.draft_quantise,
              job->options->rounds.cascade != CASCADE_NONE ? ", a cascade" : "", job->options->rounds.copy_first, job->options->rounds.copy_after);
+    if (job->options->rounds.stopping.kind != STOPPING_NEVER)
+        snprintf(text + strlen(text), size - strlen(text), ", stopped by %s", job->options->rounds.stop_drafting);
     for (int i = 0; i + 1 < options_kinds(job->options); i++) {
         size_t used = strlen(text);
 

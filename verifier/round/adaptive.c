@@ -147,7 +147,7 @@ static double wait_of(const struct adaptive *adaptive, int sequences, int length
 /* The wait of a round whose drafter read first, or of the first one with another length, is not a usual one. Returns it as it counts. */
 static double add_wait(struct adaptive *adaptive, const struct adaptive_round *round)
 {
-    if (!round->caught_up && (!adaptive->is_changed || adaptive->probe_rounds > 0))
+    if (round->longest > 0 && !round->caught_up && (!adaptive->is_changed || adaptive->probe_rounds > 0))
         return adaptive_wait_add(&adaptive->wait, guess_of(adaptive, round->sequences), round->longest, round->wait_us, round->answer_us);
     return fmin(round->wait_us, OUTLIER * wait_of(adaptive, round->sequences, round->longest));
 }
@@ -156,10 +156,11 @@ void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *
 {
     double us, plain_us;
 
-    if (round->longest == 0) {
+    if (round->longest == 0 && !round->asked) {
         add_plain(adaptive, round);
         return;
     }
+    adaptive->longest = round->longest;
     us = adaptive_work_add(&adaptive->work, round->rows, 1, adaptive->probe_rounds > 0, round->work_us);
     plain_us = adaptive_work_us(&adaptive->work, round->sequences, 0);
     us += add_wait(adaptive, round);
@@ -227,12 +228,13 @@ double adaptive_rate(const struct adaptive *adaptive, int sequences, int draft_l
 double adaptive_price(const struct adaptive *adaptive, int sequences)
 {
     const struct adaptive_account *spell = &adaptive->spell;
-    int rows = adaptive->work.rows[1], drafts = rows / sequences - 1;
-    double more_us = adaptive_work_us(&adaptive->work, rows + sequences, 1) - adaptive_work_us(&adaptive->work, rows, 1);
+    int rows = adaptive->work.rows[1], longest = adaptive->longest > 0 ? adaptive->longest : 1;
+    double more_us;
 
-    if (spell->rounds == 0 || spell->us <= 0 || rows <= sequences)
+    if (sequences <= 0 || spell->rounds == 0 || spell->us <= 0)
         return 0;
-    more_us += wait_of(adaptive, sequences, drafts + 1) - wait_of(adaptive, sequences, drafts);
+    more_us = adaptive_work_us(&adaptive->work, rows + sequences, 1) - adaptive_work_us(&adaptive->work, rows, 1);
+    more_us += wait_of(adaptive, sequences, longest + 1) - wait_of(adaptive, sequences, longest);
     return fmin(DEAREST, fmax(0, more_us / sequences * spell->tokens / spell->us));
 }
 

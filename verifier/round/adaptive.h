@@ -30,6 +30,7 @@ struct adaptive {
     double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST]; /* by place in a proposal; halved at a limit */
     struct adaptive_account drafted; /* all rounds with drafts of the run */
     struct adaptive_account spell;   /* rounds with drafts since drafting last began; decayed sums */
+    int longest;                /* of the last round with drafts */
     int drafts;                 /* 1: rounds draft, except in a look */
     int length;                 /* the last choice, */
     int is_changed;             /* which was another one than the one before */
@@ -66,6 +67,7 @@ struct adaptive_round {
     int rows;       /* of its step */
     int longest;    /* most drafts of any sequence */
     int tokens;     /* committed */
+    int asked;      /* drafts were asked for, where none came: it is a round with drafts then, too */
     int caught_up;  /* a drafter had tokens to read before it drafted, so the wait is not a usual one */
     double work_us;   /* of the round without the wait */
     double wait_us;   /* for drafts */

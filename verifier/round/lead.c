@@ -13,6 +13,7 @@ enum status lead_open(struct lead *lead)
     int context = lead->team->shard.model->shape.context, links = lead->peers->kinds > 1 ? lead->peers->kinds : 1;
     size_t slots = (size_t)lead->slots.count;
 
+    lead->peers->price = 0; /* of another pass */
     TRY(arena_open(&lead->arena,
                    slots * sequence_bytes(context, MESSAGE_MAX_SUPPORT, links) + arena_round(slots * sizeof(struct sequence)) +
                        arena_round(slots * sizeof(struct sequence *)) + arena_round(slots * sizeof(struct outcome)) +

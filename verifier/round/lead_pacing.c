@@ -30,8 +30,10 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         round.rows += outcome->drafted + 1;
         round.tokens += outcome->count;
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
-        for (int k = 0; k < lead->slots.ready[i]->linked; k++)
+        for (int k = 0; k < lead->slots.ready[i]->linked; k++) {
             round.caught_up |= lead->slots.ready[i]->link[k].opened;
+            round.asked |= lead->drafting.by_price && lead->slots.ready[i]->link[k].wanted > 0;
+        }
         adaptive |= lead->slots.ready[i]->request->adaptive;
         /* What nothing followed was accepted as far as it went; of a merged tree other drafts were not, and they are what another draft may be. */
         adaptive_add_verdict(&lead->drafting.adaptive,

@@ -223,7 +223,11 @@ TERM=xterm timeout -k 5 60 script -qfec "stty cols 100; exec $WORK/bin/tandem fe
 holds "a bar, cleared at the end: $(cat -A "$WORK/typed")" 'grep -q "tiny-Q8_0.gguf \[.*\] .* of .*B, .*B/s" "$WORK/typed" && grep -q $'"'\r\033\[Ktandem: '"'"$PLACE is there" "$WORK/typed"'
 # A pair with a short name.
 fetch 0 2 "$CACHE/llama-3.2-draft.gguf is there$" llama-3.2
+fetch 65 2 "what came has another SHA-256 than expected, and is not kept: hf:.*1.5b-instruct-q4_k_m.gguf is not [0-9a-f]*, hf:.* is not [0-9a-f]*$" qwen2.5-coder --from hub
+holds "it was kept" '[ ! -e "$CACHE/qwen2.5-coder.gguf" ] && [ ! -e "$CACHE/qwen2.5-coder-draft.gguf" ]'
+sed -i -E "s/^(qwen2.5-coder.* )[0-9a-f]{64}/\1$(sha256sum <"$PLACE" | cut -d' ' -f1)/" "$WORK/bin/tandem"
 fetch 0 2 "$CACHE/qwen2.5-coder-draft.gguf is there$" qwen2.5-coder --from hub
+fetch 0 0 "$CACHE/qwen2.5-coder-draft.gguf is there$" qwen2.5-coder --from hub
 holds "the pair" 'cmp -s "$PLACE" "$CACHE/llama-3.2.gguf" && cmp -s "$PLACE" "$CACHE/llama-3.2-draft.gguf"'
 holds "the list" '"$WORK/bin/tandem" fetch | grep -q "^llama-3.2 .*; it is there: $CACHE/llama-3.2.gguf$"'
 

@@ -84,6 +84,8 @@ job heuristic --drafters 1 --verifiers 1 --prompts "$WORK/eight.in" --max-tokens
 same heuristic solo
 job by_price --drafters 1 --verifiers 1 --prompts "$WORK/eight.in" --max-tokens 40 --hash-logits --stop-drafting batch --draft-length 12 || fail "by_price: exit $?"
 same by_price solo
+checks=$((checks + 1))
+[ "$(figure by_price drafted)" -lt $(($(figure by_price rounds) * 9)) ] || fail "by_price: $(figure by_price drafted) drafts in $(figure by_price rounds) rounds of 12 at most"
 drafted tree --tree dynamic --draft-length 10
 drafted siblings --accept without-replacement --temperature 0.8 --seed 5 --tree top-k --draft-length 12 --max-sequences 2
 more again --accept multistep --temperature 1.2 --top-k 30 --seed 5 --tree top-k --draft-length 9
