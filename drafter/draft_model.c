@@ -527,7 +527,7 @@ const struct draft_kind draft_model_kind = {.name = "model",
                                             .shape = model_shape,
                                             .copies = model_copies,
                                             .stop = model_stop,
-    .price = model_price,
+                                            .price = model_price,
                                             .draw_wrong = model_break,
                                             .close = model_draft_close};
 

@@ -27,7 +27,7 @@ struct branch {
     int copies; /* but for so many: the last ones were drafted without the one before them being fed */
     int wanted; /* and so many shall be; 0: nothing can be drafted for this text before it is committed */
     int is_sent, is_stopped;
-    double reach; /* of stopping_ends */
+    double reach;    /* of stopping_ends */
     int output;      /* which of the slot's outputs has them */
     uint64_t digest; /* of the text */
 };

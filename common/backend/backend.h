@@ -20,12 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How weights are stored. DTYPE_F8 is what safetensors call F8_E4M3 (Micikevicius et al. 2022), with the scales that such files have beside it: rows of
- * blocks of 128 values, each a float32 and then 128 bytes, and a value is the byte's times the float32, rounded once. A block of which a byte is not a
- * number, or the scale not below DTYPE_F8_SCALE, is not a number.
- * Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of 32 or, the k-quants from DTYPE_Q2_K on, 256 values.
- * In each DTYPE_BLOCK values are integers q of some bits with scales and, of some, minima: struct dtype_part. Not every backend packs them (see
- * `linear.packs`): for the others, whoever packs a matrix widens its rows. */
+/* How weights are stored. DTYPE_F8 is what safetensors call F8_E4M3 (Micikevicius et al. 2022), with the scales that such files have beside it: rows
+ * of blocks of 128 values, each a float32 and then 128 bytes, and a value is the byte's times the float32, rounded once. A block of which a byte is
+ * not a number, or the scale not below DTYPE_F8_SCALE, is not a number. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of 32 or,
+ * the k-quants from DTYPE_Q2_K on, 256 values. In each DTYPE_BLOCK values are integers q of some bits with scales and, of some, minima: struct
+ * dtype_part. Not every backend packs them (see `linear.packs`): for the others, whoever packs a matrix widens its rows. */
 enum dtype {
     DTYPE_F32,
     DTYPE_F16,

@@ -1,6 +1,6 @@
-/* When drafting stops: by how the proposals before went, by what a draft model knows of the next token's distribution before that is drawn, or by that
- * and what a row costs, and never by the token. A rule that looked at the token first would send likely ones alone, which is another q than the one that is sent. Plain data;
- * pure. */
+/* When drafting stops: by how the proposals before went, by what a draft model knows of the next token's distribution before that is drawn, or by
+ * that and what a row costs, and never by the token. A rule that looked at the token first would send likely ones alone, which is another q than the
+ * one that is sent. Plain data; pure. */
 #ifndef TANDEM_COMMON_SAMPLE_STOPPING_H
 #define TANDEM_COMMON_SAMPLE_STOPPING_H
 
@@ -13,15 +13,15 @@ enum stopping_kind {
                             the lead's, see adaptive_next */
     STOPPING_CONFIDENCE, /* its most probable token has less than `bound` (Hugging Face's assistant_confidence_threshold, llama.cpp's p-min) */
     STOPPING_ENTROPY,    /* 1 - sqrt(0.2 H) is less than `bound`, with H the entropy in nats: a lower bound of alpha (AdaEDL, Agrawal et al. 2024) */
-    STOPPING_BATCH,      /* the chance that the draft stands, for which the products of the largest probabilities of its row and of those before it are
-                            taken, is less than its row of the target's step costs (adaptive_price): with more sequences, or a step whose rows cost
-                            more, drafts are shorter */
+    STOPPING_BATCH, /* the chance that the draft stands, for which the products of the largest probabilities of its row and of those before it are
+                       taken, is less than its row of the target's step costs (adaptive_price): with more sequences, or a step whose rows cost
+                       more, drafts are shorter */
     STOPPING_KINDS
 };
 
 struct stopping {
     enum stopping_kind kind;
-    double bound; /* [0, 1]; 0 of the first two; of the last one the price of a row, in tokens of the job, which changes: 0 as long as it is not known */
+    double bound; /* [0, 1]; 0 of the first two; of the last one the price of a row, in tokens of the job, which changes: 0 where it is not known */
 };
 
 /* Reads "never", "heuristic", "batch", "confidence=0.4" or "entropy=0.3", or one of the last two names alone, with those numbers. 1, or 0 with

@@ -28,9 +28,10 @@ static int64_t entry_bytes(const struct checkpoint_entry *entry)
 /* Makes the first and the last rows of a map in few bits, if the table has one of that name and size. */
 static void map_check(const struct checkpoint_table *table, const char *name, int64_t rows, int64_t columns)
 {
-    static const struct quantisation kinds[] = {
-        {.kind = QUANTISATION_AWQ, .group = 32}, {.kind = QUANTISATION_GPTQ, .zero_added = 1}, {.kind = QUANTISATION_FP8, .block = {64, 32}},
-        {.kind = QUANTISATION_FP8, .block = {2, 128}}};
+    static const struct quantisation kinds[] = {{.kind = QUANTISATION_AWQ, .group = 32},
+                                                {.kind = QUANTISATION_GPTQ, .zero_added = 1},
+                                                {.kind = QUANTISATION_FP8, .block = {64, 32}},
+                                                {.kind = QUANTISATION_FP8, .block = {2, 128}}};
     struct tensor tensor;
     int found;
 

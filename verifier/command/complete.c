@@ -213,8 +213,8 @@ static void say_if_it_varies(const struct job *job, const struct peers *peers)
     const struct rule *rule = rule_of(&options->request.sampling);
     int by_price = options->rounds.stopping.kind == STOPPING_BATCH;
 
-    if (options->request.sampling.seed != 0 && (options->rounds.draft_length < 0 || by_price) && peers->count > 0 && !options->report.quiet && rule != NULL &&
-        rule->depends_on_drafts)
+    if (options->request.sampling.seed != 0 && (options->rounds.draft_length < 0 || by_price) && peers->count > 0 && !options->report.quiet &&
+        rule != NULL && rule->depends_on_drafts)
         log_info("--seed alone does not repeat a text, whose draft lengths depend on time here: %s--accept coupled does",
                  options->rounds.stopping.kind == STOPPING_HEURISTIC || by_price ? "" : "--draft-length K or ");
 }

@@ -27,7 +27,7 @@
 #define WORTH_TELLING 1.1
 #define HOPEFUL_ALPHA 0.95 /* a probe is hopeless if drafting would not pay even with this acceptance rate and this share of the wait */
 #define HOPEFUL_WAIT 0.5
-#define DEAREST 0.9 /* price: what is nearly sure is drafted all the same, or the price would stay what it was for ever */
+#define DEAREST         0.9 /* price: what is nearly sure is drafted all the same, or the price would stay what it was for ever */
 #define LONGEST_LEFT_US 60e6 /* of a rest, to the next job, whose text is another one; but as long as one probe's share of the time */
 #define SETTLE_US      1000.0 /* by then a drafter that is no longer asked usually sleeps */
 

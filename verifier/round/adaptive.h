@@ -30,7 +30,7 @@ struct adaptive {
     double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST]; /* by place in a proposal; halved at a limit */
     struct adaptive_account drafted; /* all rounds with drafts of the run */
     struct adaptive_account spell;   /* rounds with drafts since drafting last began; decayed sums */
-    int longest;                /* of the last round with drafts */
+    int longest;                     /* of the last round with drafts */
     int drafts;                 /* 1: rounds draft, except in a look */
     int length;                 /* the last choice, */
     int is_changed;             /* which was another one than the one before */

@@ -3,8 +3,8 @@
  *   bf16  ceil(n / 2) x 64 bytes: 16 words, word c = (w[c][k + 1] << 16 | w[c][k]), so a shift and a mask widen two columns
  *   f16   ceil(n / 2) x 64 bytes: w[0 .. 15][k] and then w[0 .. 15][k + 1]
  *   f32   n x 64 bytes
- *   f8    for each block of 128 columns of the file that it touches: 16 float32, the scales times 2^8 (vec_widen_e4m3), and then ceil(n / 4) x 64 bytes
- *         for the n columns of it, 16 bytes each: w[0 .. 15][k]
+ *   f8    for each block of 128 columns of the file that it touches: 16 float32, the scales times 2^8 (vec_widen_e4m3), and then
+ *         ceil(n / 4) x 64 bytes for the n columns of it, 16 bytes each: w[0 .. 15][k]
  * with zeros for channels and columns that are not there (the column that pads an odd slice is never multiplied).
  *
  * A quantised slice holds the file's blocks of 32 columns that it touches, each whole, also where the slice begins or ends within one: what is
@@ -34,7 +34,7 @@ struct matrix {
     int panels; /* ceil(outputs / 16) */
     int slices;
     int bound[BACKEND_MAX_SLICES + 1]; /* slice i: columns [bound[i], bound[i + 1]) */
-    int phase; /* of a quantised one, or of f8: column 0 within its block */
+    int phase;                         /* of a quantised one, or of f8: column 0 within its block */
     int blocks; /* of a quantised one, over all slices */
     int head_phase;    /* of k-quants: the block of column 0 within its 256 columns, */
     size_t head_bytes; /* and the bytes of a panel before its blocks */

@@ -234,7 +234,8 @@ static inline unsigned warp_subtract(bf16 type, unsigned from, unsigned pair)
 
 static inline unsigned warp_times(bf16 type, unsigned one, unsigned other)
 {
-    return warp_pack(type, warp_widen(type, one & 0xffff) * warp_widen(type, other & 0xffff), warp_widen(type, one >> 16) * warp_widen(type, other >> 16));
+    return warp_pack(type, warp_widen(type, one & 0xffff) * warp_widen(type, other & 0xffff),
+                     warp_widen(type, one >> 16) * warp_widen(type, other >> 16));
 }
 
 /* One chain of fused multiply-adds in rising k. Sanitizers have nothing to see in it, and half of an emulated kernel's time is here. */

@@ -180,10 +180,10 @@ static void test_dtype__sizes_and_names(void **state)
         const char *name;
         size_t row; /* bytes of 512 values */
         int bits;
-    } expected[] = {{DTYPE_F32, "F32", 2048, 32}, {DTYPE_F16, "F16", 1024, 16}, {DTYPE_BF16, "BF16", 1024, 16}, {DTYPE_F8, "F8_E4M3", 528, 8}, {DTYPE_Q8_0, "Q8_0", 544, 8},
-                    {DTYPE_Q4_0, "Q4_0", 288, 4}, {DTYPE_Q4_1, "Q4_1", 320, 4}, {DTYPE_Q5_0, "Q5_0", 352, 5},   {DTYPE_Q5_1, "Q5_1", 384, 5},
-                    {DTYPE_Q2_K, "Q2_K", 168, 2}, {DTYPE_Q3_K, "Q3_K", 220, 3}, {DTYPE_Q4_K, "Q4_K", 288, 4},   {DTYPE_Q5_K, "Q5_K", 352, 5},
-                    {DTYPE_Q6_K, "Q6_K", 420, 6}};
+    } expected[] = {{DTYPE_F32, "F32", 2048, 32}, {DTYPE_F16, "F16", 1024, 16}, {DTYPE_BF16, "BF16", 1024, 16}, {DTYPE_F8, "F8_E4M3", 528, 8},
+                    {DTYPE_Q8_0, "Q8_0", 544, 8}, {DTYPE_Q4_0, "Q4_0", 288, 4}, {DTYPE_Q4_1, "Q4_1", 320, 4},   {DTYPE_Q5_0, "Q5_0", 352, 5},
+                    {DTYPE_Q5_1, "Q5_1", 384, 5}, {DTYPE_Q2_K, "Q2_K", 168, 2}, {DTYPE_Q3_K, "Q3_K", 220, 3},   {DTYPE_Q4_K, "Q4_K", 288, 4},
+                    {DTYPE_Q5_K, "Q5_K", 352, 5}, {DTYPE_Q6_K, "Q6_K", 420, 6}};
 
     (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {

@@ -604,8 +604,8 @@ static void test_adaptive__the_next_length_is_two_more_or_one_fewer(void **state
     assert_int_equal(adaptive_next(ADAPTIVE_MOST, 9, 9), ADAPTIVE_MOST);
 }
 
-/* Steps of 100 us and 20 for each row, drafts that are waited for 10 us each: one more draft of each sequence takes 20 us and its share of 10, in which
- * the job decodes what it has decoded so far in such a time. */
+/* Steps of 100 us and 20 for each row, drafts that are waited for 10 us each: one more draft of each sequence takes 20 us and its share of 10, in
+ * which the job decodes what it has decoded so far in such a time. */
 static void test_adaptive__the_price_of_a_row_is_what_the_job_decodes_in_its_time(void **state)
 {
     static const int sequences[] = {1, 4}, lengths[] = {1, 3};
