@@ -171,13 +171,12 @@ template <int LAYOUT> struct block_weights {
         float2 d = warp_unpack(f16(), part.head[0]), m = warp_unpack(f16(), part.head[HEAD_WORDS - 1]);
         struct factors factors = {};
 
-        if constexpr (IS_F8)
-            return {{{__uint_as_float(part.head[0]), __uint_as_float(part.head[HEAD_WORDS - 1])}}, {}};
 #pragma unroll
         for (int h = 0; h < HALVES; h++)
 #pragma unroll
             for (int c = 0; c < 2; c++) {
-                factors.scale[h][c] = (c == 0 ? d.x : d.y) * (NUMBERS > 0 ? scale_number(part, h, c) : 1.0f);
+                factors.scale[h][c] = IS_F8 ? __uint_as_float(part.head[c * (HEAD_WORDS - 1)])
+                                            : (c == 0 ? d.x : d.y) * (NUMBERS > 0 ? scale_number(part, h, c) : 1.0f);
                 if (HAS_LEAST)
                     factors.least[h][c] = (c == 0 ? m.x : m.y) * (NUMBERS > 0 ? -scale_number(part, HALVES + h, c) : 1.0f);
             }
