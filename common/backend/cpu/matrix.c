@@ -207,7 +207,7 @@ static void fill_channel(const struct matrix *matrix, const char *from, unsigned
     }
 }
 
-/* Columns [first, last) of a slice; returns what follows them.  block: [132] of the file */
+/* `count` columns of a block from its column `within` on; returns where the next ones go.  block: [132] */
 static unsigned char *fill_f8_block(const unsigned char *block, int within, int count, int channel, unsigned char *to)
 {
     struct dtype_part part;
