@@ -13,12 +13,24 @@ static const struct draft_kind *const kinds[] = {
     [DRAFT_NGRAM] = &draft_model_kind,
     [DRAFT_RETRIEVAL] = &draft_model_kind,
     [DRAFT_RANDOM] = &draft_model_kind,
+    [DRAFT_LOOKAHEAD] = &draft_lookahead_kind,
 };
 _Static_assert(sizeof kinds / sizeof *kinds == DRAFTER_KINDS, "each kind of common/options/options_draft.h has a row here");
 
 const struct draft_kind *draft_kind_of(enum drafter_kind kind)
 {
     return kinds[kind];
+}
+
+int draft_output_grow(struct draft_output *output, int parent, int32_t token)
+{
+    for (int i = parent + 1; i < output->count; i++)
+        if (output->parent[i] == parent && output->token[i] == token)
+            return i;
+    output->token[output->count] = token;
+    output->parent[output->count] = (int8_t)parent;
+    output->q[output->count] = (struct support){0};
+    return output->count++;
 }
 
 enum status draft_open(struct draft *draft, const struct draft_parts *terms)
@@ -82,6 +94,12 @@ void draft_price(struct draft *draft, double price)
 {
     if (draft->kind->price != NULL)
         draft->kind->price(draft->state, price);
+}
+
+void draft_learn(struct draft *draft, const struct mirror *mirror, const struct commit *commit)
+{
+    if (draft->kind->learn != NULL)
+        draft->kind->learn(draft->state, mirror, commit);
 }
 
 void draft_stop(struct draft *draft, const struct stopping *stopping)

@@ -22,6 +22,10 @@ struct draft_output {
     int8_t parent[MESSAGE_MAX_DRAFT];
 };
 
+/* The draft of that token behind that parent (-1: the newest committed token) in a tree of point masses: one that is there, or a new one, for which
+ * there must be room. Returns its index. */
+int draft_output_grow(struct draft_output *output, int parent, int32_t token);
+
 struct draft;
 
 /* What draft_open is given. */
@@ -76,6 +80,8 @@ struct draft_kind {
     enum status (*copies)(void *state, const struct draft_copies *copies, int slots, int context);
     /* When it is to stop before a proposal is full. NULL: the kind has no distribution to tell by. */
     void (*stop)(void *state, const struct stopping *stopping);
+    /* As draft_learn. NULL: the kind hears nothing of its drafts. */
+    void (*learn)(void *state, const struct mirror *mirror, const struct commit *commit);
     /* As draft_price. NULL where stop is. */
     void (*price)(void *state, double price);
     /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
@@ -90,7 +96,7 @@ struct draft {
 
 /* The tables of drafter/draft_NAME.c. A separate draft model, the target's own weights with fewer layers or bits, and files made of texts, which have
  * rows of logits as they have, use the same table. */
-extern const struct draft_kind draft_model_kind, draft_lookup_kind;
+extern const struct draft_kind draft_model_kind, draft_lookup_kind, draft_lookahead_kind;
 
 /* Opens the kind that the parts name. draft_close may be called twice. */
 enum status draft_open(struct draft *draft, const struct draft_parts *terms);
@@ -113,6 +119,8 @@ enum status draft_time_step(struct draft *draft, int sequences, double *us);
 void draft_stop(struct draft *draft, const struct stopping *stopping);
 /* What a draft costs the target, in tokens of the job, from now on: where it stops by that (STOPPING_BATCH). */
 void draft_price(struct draft *draft, double price);
+/* What became of a mirror's drafts, and what the target said behind them (commit.own): before the mirror has the Commit. */
+void draft_learn(struct draft *draft, const struct mirror *mirror, const struct commit *commit);
 /* What it proposes where the rule decides about trees; at first chains. A tree needs the room that running ahead does. No effect on a kind that knows
  * chains alone. */
 void draft_shape(struct draft *draft, const struct tree_shape *shape);

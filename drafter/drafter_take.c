@@ -89,6 +89,7 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
     mirror = find(drafter, commit.request);
     if (mirror != NULL) {
         run_ahead_learn(&drafter->ahead, mirror, &commit);
+        draft_learn(drafter->terms.draft, mirror, &commit);
         paths = mirror_path(mirror, &commit, path);
     }
     if (mirror == NULL || !mirror_commit(mirror, &commit, &move))

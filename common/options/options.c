@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TREE_ASKED = 64 };      /* bytes of the option that asks for a tree */
 enum { CHECK_SEQUENCES = 16 }; /* for a check, which makes thousands of short requests */
 enum { PERPLEXITY_WINDOW = 512, SMALLEST_WINDOW = 4 };  /* tokens; half a window counts, and a standard error needs two of them */
 enum { DEADLINE_MS = 1000, CHECK_DEADLINE_MS = 20000 }; /* without its drafts a check shows nothing, so it has patience on a busy machine */
@@ -255,22 +256,65 @@ static enum status read_tree(struct options *options)
     return STATUS_OK;
 }
 
+/* A kind with a tree of its own proposes no other. */
+static void take_own_tree(struct options *options)
+{
+    if (options_draft_kind(&options->model.draft_way)->own_tree && options->rounds.shape.kind == TREE_CHAIN) {
+        options->rounds.shape.kind = TREE_OWN;
+        if (options->rounds.draft_length < 0)
+            options->rounds.draft_length = options_draft_own_tree(&options->model.draft_way);
+    }
+}
+
+/* What asks for a tree, for whoever can have none: "--tree top-k", or the drafter kind.  text: [TREE_ASKED] */
+static void name_tree(const struct options *options, char *text)
+{
+    if (options->rounds.shape.kind == TREE_OWN)
+        snprintf(text, TREE_ASKED, "--draft %s", options_draft_kind(&options->model.draft_way)->name);
+    else
+        snprintf(text, TREE_ASKED, "--tree %s", options->rounds.tree != NULL ? options->rounds.tree : "chain");
+}
+
 static enum status check_breakage(const struct options *options)
 {
     const struct breakage_entry *fault = &breakage_table[options->checks.breakage];
     const char *rule = rule_name(options->request.sampling.accept);
-    int is_tree = options->rounds.shape.kind != TREE_CHAIN && !options->rounds.solo;
+    int is_tree = options->rounds.shape.kind != TREE_CHAIN && !options->rounds.solo, is_own = options->rounds.shape.kind == TREE_OWN;
+    char tree[TREE_ASKED];
 
     if (options->checks.breakage == BREAKAGE_NONE)
         return STATUS_OK;
+    name_tree(options, tree);
     if (options->checks.size == CHECK_OFF)
         log_error("--break %s is for `tandem check` alone: no result that is kept may come from broken code", fault->name);
     else if (is_tree && fault->of == BREAKAGE_OF_CHAINS)
-        log_error("--break %s is a fault of chains, expected no --tree %s; --list-breaks says which are of trees", fault->name, options->rounds.tree);
+        log_error("--break %s is a fault of chains, expected no %s; --list-breaks says which are of trees", fault->name, tree);
     else if (!is_tree && fault->of == BREAKAGE_OF_TREES)
         log_error("--break %s is a fault in how the path of a tree is kept, expected --tree dynamic or top-k", fault->name);
-    else if (fault->of == BREAKAGE_OF_SIBLINGS && (!is_tree || strstr(fault->rules, rule) == NULL))
+    else if (fault->of == BREAKAGE_OF_SIBLINGS && (!is_tree || is_own || strstr(fault->rules, rule) == NULL))
         log_error("--break %s is a fault in how siblings are drawn or tested, expected --tree top-k and --accept %s", fault->name, fault->rules);
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
+/* Such a tree is of point masses, and as large as it is. */
+static enum status check_own_tree(const struct options *options)
+{
+    const char *kind = options_draft_kind(&options->model.draft_way)->name;
+    const struct rule *rule = rule_of(&options->request.sampling);
+    int is_cold = options->request.sampling.temperature == 0;
+
+    if (options->rounds.tree != NULL)
+        log_error("--tree %s: --draft %s proposes a tree of its own, expected no --tree", options->rounds.tree, kind);
+    else if (rule != NULL && (rule->siblings != RULE_SIBLINGS_ANY || !rule->trees))
+        log_error(
+            "--draft %s proposes trees without q, which only rules that compare tokens can decide about; expected --accept walk or coupled%s, not %s",
+            kind, is_cold ? "" : ", or --temperature 0", rule->name);
+    else if (options->rounds.stopping.kind != STOPPING_NEVER)
+        log_error("--draft %s proposes as many tokens as are asked for, expected no --stop-drafting %s", kind, options->rounds.stop_drafting);
+    else if (options->rounds.synthetic_acceptance >= 0)
+        log_error("--draft %s: a path is that of the target's own tokens, expected no --synthetic-acceptance", kind);
     else
         return STATUS_OK;
     return STATUS_USAGE;
@@ -285,13 +329,16 @@ static enum status check_tree(const struct options *options)
 
     if (options->rounds.shape.kind == TREE_CHAIN || options->rounds.solo)
         return STATUS_OK;
-    else if (!kind->trees)
-        log_error("--tree %s: --draft %s proposes chains; --list-drafters says which propose trees", tree, kind->name);
-    else if (rule != NULL && !rule->trees)
+    if (kind->own_tree)
+        return check_own_tree(options);
+    if (rule != NULL && !rule->trees)
         log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled, walk, multistep, without-replacement, "
                   "k-sequential or traversal%s",
                   tree, rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature",
                   options->request.sampling.temperature == 0 ? "" : ", or --temperature 0");
+    else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && !kind->draws)
+        log_error("--tree %s: --draft %s draws nothing, and --accept %s is of drafts that are drawn; expected --accept walk or coupled, or --temperature 0",
+                  tree, kind->name, rule->name);
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_DYNAMIC)
         log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_SEQUOIA)
@@ -314,16 +361,18 @@ static enum status check_copies(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
 
+    char tree[TREE_ASKED];
     const char *said = options->rounds.cascade != CASCADE_NONE ? "--cascade lookup"
                        : options->rounds.copy_first > 0        ? "--copy-first"
                                                                : "--copy-after";
 
     if (!options_copies(options) || !options_drafts(options))
         return STATUS_OK;
+    name_tree(options, tree);
     if (!options_kinds_run_models(options))
         log_error("%s saves steps of a draft model, and --draft %s has none; expected a draft model, or --draft self:...", said, kind->name);
     else if (options->rounds.shape.kind != TREE_CHAIN)
-        log_error("%s drafts chains, expected no --tree %s", said, options->rounds.tree);
+        log_error("%s drafts chains, expected no %s", said, tree);
     else if (options->rounds.cascade != CASCADE_NONE && options->rounds.copy_after > 0)
         log_error("--copy-after drafts without the draft model what --cascade lookup would draft with it, expected one of them");
     else if (options->rounds.draft_length >= 0 && options->rounds.copy_after >= options->rounds.draft_length && options->rounds.copy_after > 0)
@@ -532,6 +581,7 @@ enum status options_parse(int argc, char **argv, struct options *out)
     TRY_TO(options_merge_read(&options), release);
     TRY_TO(read_stopping(&options), release);
     TRY_TO(read_tree(&options), release);
+    take_own_tree(&options);
     if (options.print == OPTIONS_PRINT_NOTHING) {
         TRY_TO(check_together(&options), release);
         TRY_TO(find_model(&options, "target", &options.model.target), release);

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include <stddef.h>
 
-enum drafter_kind { DRAFT_MODEL, DRAFT_LOOKUP, DRAFT_SELF, DRAFT_NGRAM, DRAFT_RETRIEVAL, DRAFT_RANDOM, DRAFTER_KINDS };
+enum drafter_kind { DRAFT_MODEL, DRAFT_LOOKUP, DRAFT_SELF, DRAFT_NGRAM, DRAFT_RETRIEVAL, DRAFT_RANDOM, DRAFT_LOOKAHEAD, DRAFTER_KINDS };
 enum { OPTIONS_DRAFT_LONGEST = 16, OPTIONS_DRAFT_TEXT = 64, OPTIONS_DRAFT_KEYS = 4 };
 
 struct options_draft {
@@ -17,6 +17,7 @@ struct options_draft {
     int job;      /* lookup: 1: it copies from the job's other sequences, too, and from those that ended */
     int bits;     /* self: 4 or 8 of the target's weights; 0: all that it has */
     int layers;   /* self: the first so many of the target's; 0: all */
+    int window, ngram, guesses; /* lookahead: places that are guessed at once, tokens of an n-gram, n-grams that are tried */
     const char *file; /* ngram, retrieval: its path, a part of the text that was read; else NULL */
 };
 
@@ -39,7 +40,8 @@ struct options_draft_kind {
     const char *made_by; /* what stands behind its colon is the path of a file that this command of tandem made; it has no keys. NULL: none */
     int target_tokens;   /* needs to know the target's tokens, and so its tokenizer, and nothing else of it */
     int needs_features; /* of the target, for each committed token; no kind does, and no message carries them */
-    int trees;          /* it can propose trees */
+    int own_tree;       /* what it proposes is a tree of its own (TREE_OWN), and none of another shape, .. */
+    int hears_target;   /* .. made of the target's own tokens behind its drafts, which each Commit has for it */
     int draws;          /* q is more than a point mass: a fault in how it draws is one */
     const char *architecture; /* in a bench's record, where no config.json has it; NULL: its model's */
     struct options_draft usual; /* where no key says otherwise */
@@ -51,10 +53,12 @@ extern const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS];
 
 /* The row of what was read. */
 const struct options_draft_kind *options_draft_kind(const struct options_draft *draft);
+/* Drafts of a round of a kind with a tree of its own; 0 of another. */
+int options_draft_own_tree(const struct options_draft *draft);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", "random", or a path; NULL is one.
- * STATUS_USAGE with a line that names the key or its value. */
+/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", "random", "lookahead:window=4", or
+ * a path; NULL is one. STATUS_USAGE with a line that names the key or its value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);
 /* The same with every key that has a value, so that what means the same reads the same; "" for a path; of a file its name alone, without its folders,
  * and cut to what there is room for.  text: [OPTIONS_DRAFT_TEXT] */

@@ -1,6 +1,7 @@
 /* The registry of drafter kinds. */
 #include "common/base/log.h"
 #include "common/options/options_draft.h"
+#include "common/sample/sampling.h"
 
 static enum status check_lookup(const struct options_draft *draft)
 {
@@ -28,6 +29,23 @@ static enum status check_file(const struct options_draft *draft)
     return STATUS_USAGE;
 }
 
+int options_draft_own_tree(const struct options_draft *draft)
+{
+    return (draft->window + draft->guesses) * (draft->ngram - 1);
+}
+
+static enum status check_lookahead(const struct options_draft *draft)
+{
+    if (draft->ngram < 2)
+        log_error("--draft lookahead: ngram is %d, expected a whole number from 2 to 8", draft->ngram);
+    else if (options_draft_own_tree(draft) > SAMPLING_MAX_DRAFT)
+        log_error("--draft lookahead: window=%d,ngram=%d,guesses=%d make (window + guesses) * (ngram - 1) = %d drafts, expected %d at most",
+                  draft->window, draft->ngram, draft->guesses, options_draft_own_tree(draft), SAMPLING_MAX_DRAFT);
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
 const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
     /* This kind is chosen by giving a model's path, never by its name. */
     [DRAFT_MODEL] = {.name = "model",
@@ -35,7 +53,6 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                      .what = "a smaller model of the same tokenizer, which is usually the fastest",
                      .source = "Leviathan et al. 2023, section 2",
                      .own_model = 1,
-                     .trees = 1,
                      .draws = 1,
                      .usual = {.kind = DRAFT_MODEL}},
     [DRAFT_LOOKUP] = {.name = "lookup",
@@ -53,7 +70,6 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                     .what = "the target's own weights, rounded to so many bits, or its first layers alone, or both",
                     .source = "Elhoushi et al. 2024, LayerSkip, without its training",
                     .target_model = 1,
-                    .trees = 1,
                     .draws = 1,
                     .usual = {.kind = DRAFT_SELF},
                     .key = {{"bits", offsetof(struct options_draft, bits), 4, 8, "4 or 8"},
@@ -64,7 +80,6 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                      .what = "how often each token followed the last ones in texts that tandem ngram counted",
                      .source = "Leviathan et al. 2023, section 3.6; Kneser and Ney 1995, smoothed as by Chen and Goodman 1998",
                      .made_by = "ngram",
-                     .trees = 1,
                      .draws = 1,
                      .architecture = "n-grams",
                      .usual = {.kind = DRAFT_NGRAM},
@@ -74,7 +89,6 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                          .what = "what followed the longest end of the text, of 2 tokens or more, in the texts of a tandem datastore",
                          .source = "He et al. 2023, REST; Liu et al. 2024, infini-gram",
                          .made_by = "datastore",
-                         .trees = 1,
                          .draws = 1,
                          .architecture = "texts",
                          .usual = {.kind = DRAFT_RETRIEVAL},
@@ -84,8 +98,19 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                       .what = "any tokens, all nearly as probable: what drafts are worth that know nothing",
                       .source = "Leviathan et al. 2023, section 3.6",
                       .target_tokens = 1,
-                      .trees = 1,
                       .draws = 1,
                       .architecture = "nothing",
                       .usual = {.kind = DRAFT_RANDOM}},
+    [DRAFT_LOOKAHEAD] = {.name = "lookahead",
+                         .form = "lookahead[:window=N,ngram=N,guesses=N]",
+                         .what = "n-grams of the target's own guesses, which rows beside the drafts make: the target drafts for itself",
+                         .source = "Fu et al. 2024, Lookahead Decoding; Santilli et al. 2023, Jacobi decoding",
+                         .own_tree = 1,
+                         .hears_target = 1,
+                         .architecture = "guesses",
+                         .usual = {.kind = DRAFT_LOOKAHEAD, .window = 4, .ngram = 3, .guesses = 2},
+                         .key = {{"window", offsetof(struct options_draft, window), 1, 31, "a whole number from 1 to 31"},
+                                 {"ngram", offsetof(struct options_draft, ngram), 1, 8, "a whole number from 2 to 8"},
+                                 {"guesses", offsetof(struct options_draft, guesses), 1, 8, "a whole number from 1 to 8"}},
+                         .check = check_lookahead},
 };

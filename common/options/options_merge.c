@@ -94,6 +94,16 @@ static int has_auto(const struct options *options)
     return 0;
 }
 
+/* The name of a kind that has a tree of its own; NULL: none has. */
+static const char *has_own_tree(const struct options *options)
+{
+    const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
+
+    for (int i = 0; i < options->rounds.merge.count && !kind->own_tree; i++)
+        kind = options_draft_kind(&options->rounds.merged_way[i]);
+    return kind->own_tree ? kind->name : NULL;
+}
+
 enum status options_merge_check(const struct options *options)
 {
     const struct rule *rule = rule_of(&options->request.sampling);
@@ -109,6 +119,8 @@ enum status options_merge_check(const struct options *options)
         log_error("--merge makes trees of proposals, which only rules that compare tokens can decide about; expected --accept walk or coupled%s, "
                   "not %s",
                   is_cold ? "" : ", or --temperature 0", rule->name);
+    else if (has_own_tree(options) != NULL)
+        log_error("--merge joins chains, and %s proposes trees", has_own_tree(options));
     else if (options->rounds.shape.kind != TREE_CHAIN)
         log_error("--merge joins chains, expected no --tree %s", options->rounds.tree);
     else if (options->rounds.synthetic_acceptance >= 0)

@@ -152,7 +152,8 @@ static void print_drafters(FILE *to)
                  : kind->made_by       ? "a file"
                  : kind->target_tokens ? "the target's tokenizer"
                                        : "nothing",
-                 kind->draws ? "has a q" : "q is one token", kind->trees ? "trees, too" : "chains", kind->source);
+                 kind->draws ? "has a q" : "q is one token",
+                 kind->own_tree ? "a tree of its own" : "trees, too", kind->source);
         print_entry(to, kind->name, kind->what, more);
     }
 }

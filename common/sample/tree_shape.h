@@ -11,7 +11,8 @@ enum tree_kind {
     TREE_DYNAMIC, /* it is what the draft model says of it in its row (EAGLE-2, Li et al. 2024) */
     TREE_SEQUOIA, /* it is that of its rank, measured as the job goes on, so the tree is the best one for the pair and its texts (Sequoia) */
     TREE_IID,     /* several chains that begin at the newest token, of drafts that are drawn (SpecInfer; SpecTr, Sun et al. 2023) */
-    TREE_KINDS
+    TREE_KINDS,
+    TREE_OWN = TREE_KINDS /* a drafter kind's own, which no name asks for */
 };
 
 enum { TREE_CHILDREN = 8 /* of a node at most */, TREE_USUAL = 12 /* nodes, where no draft length is given */, TREE_DEEPEST = 32 };

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 10,
+    MESSAGE_VERSION = 11,
     MESSAGE_MOST_WORTH = 1000,
     MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
@@ -129,6 +129,8 @@ struct commit {
     uint32_t worth;          /* 1/1000, at most MESSAGE_MOST_WORTH: how probable a text must be for drafts with a q to be sent before it is committed;
                                 0: not known */
     uint32_t price;          /* the same: what the row of one more draft costs, in tokens of the job; 0: not known, or nobody asks */
+    const int32_t *own;      /* [owns] the target's own token behind the newest of the tokens before, then behind each draft of the round */
+    int owns;                /* 0 .. MESSAGE_MAX_COMMIT; 0: nobody asks */
 };
 
 struct failure {

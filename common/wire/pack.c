@@ -212,6 +212,7 @@ struct frame message_pack_commit(struct message_space *space, const struct commi
     Tandem__Commit m = TANDEM__COMMIT__INIT;
 
     require(commit->count >= 0 && commit->count <= MESSAGE_MAX_COMMIT, "a number of committed tokens");
+    require(commit->owns >= 0 && commit->owns <= MESSAGE_MAX_COMMIT, "a number of the target's tokens");
     space->packing.used = 0;
     m.run = commit->run;
     m.request = commit->request;
@@ -225,6 +226,8 @@ struct frame message_pack_commit(struct message_space *space, const struct commi
     m.draft_length = commit->draft_length;
     m.worth = commit->worth;
     m.price = commit->price;
+    m.own = (uint32_t *)commit->own;
+    m.n_own = (size_t)commit->owns;
     return pack(space, MESSAGE_COMMIT, &m.base);
 }
 

@@ -57,7 +57,7 @@ static const struct precheck_field proposal_field[] = {
 static const struct precheck_message proposal_rules = {COUNT(proposal_field), proposal_field};
 
 static const struct precheck_field commit_field[] = {
-    FIXED64, WORD, WORD, WORD, PACKED(MESSAGE_MAX_COMMIT), WORD, FIXED64, WORD, WORD, WORD, WORD,
+    FIXED64, WORD, WORD, WORD, PACKED(MESSAGE_MAX_COMMIT), WORD, FIXED64, WORD, WORD, WORD, WORD, PACKED(MESSAGE_MAX_COMMIT),
 };
 static const struct precheck_message commit_rules = {COUNT(commit_field), commit_field};
 

@@ -203,7 +203,7 @@ static const char *check_commit(const Tandem__Commit *m, int vocab)
 {
     uint64_t length = (uint64_t)m->old_length + m->n_tokens;
 
-    if (!unpack_in_vocab(m->tokens, m->n_tokens, vocab))
+    if (!unpack_in_vocab(m->tokens, m->n_tokens, vocab) || !unpack_in_vocab(m->own, m->n_own, vocab))
         return "a token is outside the vocabulary";
     if (length > MESSAGE_MAX_TOKENS)
         return "a committed length is out of range";
@@ -242,6 +242,8 @@ const char *message_unpack_commit(struct message_space *space, struct frame fram
         .draft_length = m->draft_length,
         .worth = m->worth,
         .price = m->price,
+        .own = (const int32_t *)m->own,
+        .owns = (int)m->n_own,
     };
     return NULL;
 }

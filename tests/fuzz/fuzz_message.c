@@ -59,8 +59,10 @@ static void try_commit(struct message_space *space, struct frame frame)
         return;
     for (int i = 0; i < commit.count; i++)
         require(commit.tokens[i] >= 0 && commit.tokens[i] < VOCAB);
+    for (int i = 0; i < commit.owns; i++)
+        require(commit.own[i] >= 0 && commit.own[i] < VOCAB);
     require(message_unpack_commit(space, message_pack_commit(space, &commit), VOCAB, &again) == NULL);
-    require(again.count == commit.count && again.keep == commit.keep);
+    require(again.count == commit.count && again.keep == commit.keep && again.owns == commit.owns);
 }
 
 static void try_rest(struct message_space *space, struct frame frame)

@@ -28,7 +28,7 @@ static struct law_options options;
 static struct toy_law law;
 static struct toy_exact exact;
 static double target[MOST_CELLS];
-static int64_t counts[MOST_CELLS], drafted, accepted, rounds;
+static int64_t counts[MOST_CELLS], drafted, accepted, rounds, told;
 
 static void count_end(void *user, uint32_t request, const int32_t *tokens)
 {
@@ -39,7 +39,11 @@ static void count_end(void *user, uint32_t request, const int32_t *tokens)
 static void count_outcome(void *user, const struct sequence *sequence, const struct outcome *outcome)
 {
     (void)user;
-    (void)sequence;
+    if (sequence->owns > 0) { /* what it says where its text goes on is what comes out */
+        assert_int_equal(sequence->owns, outcome->drafted + 1);
+        assert_int_equal(sequence->own[0], outcome->token[0]);
+        told++;
+    }
     rounds++;
     drafted += outcome->drafted;
     accepted += outcome->accepted;
@@ -71,7 +75,7 @@ static void fill_setting(int n, int accept, struct toy_setting *setting)
     setting->run.sampling.accept = accept;
 }
 
-static void check(int n, int accept, struct stopping stopping, struct tree_shape shape, struct draft_copies copies)
+static void check_of(int n, int accept, const struct toy_run *how)
 {
     struct toy_setting setting;
     struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .on_outcome = count_outcome, .user = &setting.run};
@@ -80,11 +84,12 @@ static void check(int n, int accept, struct stopping stopping, struct tree_shape
     int cells, df = -1;
 
     fill_setting(n, accept, &setting);
-    setting.run.stopping = stopping;
-    setting.run.shape = shape;
-    setting.run.copies = copies;
-    setting.run.count = count_of_requests(shape.kind != TREE_CHAIN);
-    setting.run.draft_length += shape.kind != TREE_CHAIN ? TREE_MORE : 0;
+    setting.run.stopping = how->stopping;
+    setting.run.shape = how->shape;
+    setting.run.copies = how->copies;
+    setting.run.lookahead = how->lookahead;
+    setting.run.count = count_of_requests(how->shape.kind != TREE_CHAIN);
+    setting.run.draft_length += how->shape.kind != TREE_CHAIN ? TREE_MORE : 0;
     toy_law_fill(&law, &setting.terms);
     cells = toy_exact_cells(&law, &setting.run);
     assert_in_range(cells, 2, MOST_CELLS);
@@ -93,23 +98,30 @@ static void check(int n, int accept, struct stopping stopping, struct tree_shape
     for (int i = 0; i < cells; i++)
         df += target[i] > 0;
     memset(counts, 0, sizeof counts);
-    drafted = accepted = rounds = 0;
+    drafted = accepted = rounds = told = 0;
     toy_round_run(&round, &overlap);
     assert_int_equal(overlap.tested > 0, rule_row(accept)->overlaps); /* nothing is said of what it does not tell */
     fit = bounds_compare(counts, target, cells);
     print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% copied, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept),
-                  stopping.kind != STOPPING_NEVER ? ", stopping"
-                  : shape.kind != TREE_CHAIN      ? ", a tree"
-                  : copies.first > 0              ? ", copies first"
-                  : copies.after > 0              ? ", copies after"
-                                                  : "",
+                  how->stopping.kind != STOPPING_NEVER ? ", stopping"
+                  : how->lookahead                     ? ", lookahead"
+                  : how->shape.kind != TREE_CHAIN      ? ", a tree"
+                  : how->copies.first > 0              ? ", copies first"
+                  : how->copies.after > 0              ? ", copies after"
+                                                       : "",
                   setting.name, setting.run.count, (double)drafted / (double)rounds, 100.0 * (double)round.copied / (double)rounds,
                   100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
     assert_true(accepted > 0 && accepted < drafted); /* else nothing was shown */
-    assert_true((round.copied > rounds / 40) == (copies.first > 0 || copies.after > 0) && round.copied < rounds);
+    assert_true((round.copied > rounds / 40) == (how->copies.first > 0 || how->copies.after > 0) && round.copied < rounds);
+    assert_int_equal(told, how->lookahead && rule_row(accept)->matches ? rounds : 0);
     assert_int_equal(fit.impossible, 0);
     assert_true(fit.g < bounds_g(df, BUDGET_ALARM));
     assert_true(fit.cell < bounds_cell(df, BUDGET_ALARM));
+}
+
+static void check(int n, int accept, struct stopping stopping, struct tree_shape shape, struct draft_copies copies)
+{
+    check_of(n, accept, &(struct toy_run){.stopping = stopping, .shape = shape, .copies = copies});
 }
 
 static void test_law_rules__committed_tokens_follow_the_targets_law(void **state)
@@ -157,6 +169,22 @@ static void test_law_rules__copies_that_come_first_leave_the_law(void **state)
     assert_true(checked > 0);
 }
 
+/* Trees of what the target said of earlier drafts, with the very noise that decides about them; and by a rule with coins chains of what other texts
+ * have. */
+static void test_law_rules__what_the_target_drafts_for_itself_leaves_the_law(void **state)
+{
+    static const int accept[] = {ACCEPT_WALK, ACCEPT_REJECTION, ACCEPT_COUPLED};
+    int checked = 0;
+
+    (void)state;
+    for (int n = 2; n < 5; n++)
+        if (n % options.parts == options.part) {
+            check_of(n, accept[n - 2], &(struct toy_run){.shape = {.kind = TREE_OWN}, .lookahead = 1});
+            checked++;
+        }
+    assert_true(checked > 0);
+}
+
 /* Rules that decide about trees, and several sequences in one step, each with a tree of its own. */
 static void test_law_rules__the_path_of_a_tree_follows_the_targets_law(void **state)
 {
@@ -185,6 +213,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_law_rules__committed_tokens_follow_the_targets_law),
         cmocka_unit_test(test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_law),
         cmocka_unit_test(test_law_rules__copies_that_come_first_leave_the_law),
+        cmocka_unit_test(test_law_rules__what_the_target_drafts_for_itself_leaves_the_law),
     };
 
     options = law_options_read(argc, argv);

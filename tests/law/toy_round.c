@@ -52,15 +52,28 @@ static void open_team(struct toy_round *round)
     }
     assert_int_equal(verify_open(&parts->verify, &parts->team[0], TOY_SLOTS, MAX_ASKED, MAX_ASKED * SUPPORT_ROOM), STATUS_OK);
     parts->verify.measure_overlap = 1;
+    parts->verify.tells_own = round->run->lookahead;
 }
 
-static void open_drafter(struct toy_round *round)
+static void open_model(struct toy_round *round)
 {
     struct toy_parts *parts = round->parts;
 
     group_open_self(&parts->alone);
     toy_model_init(&parts->draft_model, round->law, 1, &parts->alone, parts->context, MAX_ASKED);
     assert_int_equal(draft_open_model(&parts->draft, &parts->draft_model.model, TOY_SLOTS, round->run->support, 1), STATUS_OK);
+}
+
+static void open_drafter(struct toy_round *round)
+{
+    struct toy_parts *parts = round->parts;
+
+    const struct draft_parts ahead = {.way = &options_draft_kinds[DRAFT_LOOKAHEAD].usual, .slots = TOY_SLOTS, .context = TOY_CONTEXT};
+
+    if (round->run->lookahead)
+        assert_int_equal(draft_open(&parts->draft, &ahead), STATUS_OK);
+    else
+        open_model(round);
     draft_stop(&parts->draft, &round->run->stopping);
     draft_shape(&parts->draft, &round->run->shape);
     assert_int_equal(draft_copy(&parts->draft, &round->run->copies, TOY_SLOTS, TOY_CONTEXT), STATUS_OK);
@@ -91,7 +104,7 @@ static void close_parts(struct toy_round *round)
 {
     struct toy_parts *parts = round->parts;
 
-    const struct model_copies *copies = ((struct model_draft *)parts->draft.state)->copies;
+    const struct model_copies *copies = round->run->lookahead ? NULL : ((struct model_draft *)parts->draft.state)->copies;
 
     round->copied = copies != NULL ? copies->whole + copies->rests : 0;
     run_ahead_close(&parts->ahead);
@@ -144,7 +157,9 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
                                 .count = kept,
                                 .keep = (uint32_t)(sequence->length - 1),
                                 .digest = sequence->digest,
-                                .draft_length = (uint32_t)sequence_wants(sequence)};
+                                .draft_length = (uint32_t)sequence_wants(sequence),
+                                .own = sequence->own,
+                                .owns = sequence->owns};
     struct mirror *mirror = &round->parts->mirror[sequence->slot];
     const struct draft *draft = &round->parts->draft;
     struct mirror_move move, path[MESSAGE_MAX_COMMIT];
@@ -159,6 +174,7 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
         message_unpack_commit(round->parts->drafter_space, message_pack_commit(round->parts->lead_space, &sent), toy_law_ids(round->law), &commit));
     draft_price(&round->parts->draft, (double)(round->parts->price++ % 4) / 5); /* which is none of the coins' doing */
     run_ahead_learn(&round->parts->ahead, mirror, &commit);
+    draft_learn(&round->parts->draft, mirror, &commit);
     paths = mirror_path(mirror, &commit, path);
     if (!mirror_commit(mirror, &commit, &move)) {
         send_open(round, sequence);

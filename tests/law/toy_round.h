@@ -30,6 +30,7 @@ struct toy_run {
     struct stopping stopping; /* of the drafter */
     struct tree_shape shape;  /* of what it proposes */
     struct draft_copies copies; /* beside the model */
+    int lookahead;              /* the target drafts for itself, in place of the model */
     int run_ahead;    /* the drafter does, after each proposal, for 1 to 6 texts, until a message comes */
     double loss;      /* share of proposals, and of commits to the drafter, that get lost */
     uint32_t first;   /* number of the first request */

@@ -81,6 +81,11 @@ int accept_takes_any_tree(const struct sampling *sampling)
     return rule_of(sampling)->trees && rule_of(sampling)->siblings == RULE_SIBLINGS_ANY;
 }
 
+int accept_compares_tokens(const struct sampling *sampling)
+{
+    return rule_of(sampling)->matches;
+}
+
 int accept_overlap_tells(const struct sampling *sampling)
 {
     return rule_of(sampling)->overlaps;

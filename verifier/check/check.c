@@ -31,9 +31,15 @@ static struct check_sizes sizes_of(const struct options *options)
     return sizes;
 }
 
+/* Are trees proposed that a rule with q decides about? */
+static int has_trees(const struct options *options)
+{
+    return options->rounds.shape.kind != TREE_CHAIN && options->rounds.shape.kind != TREE_OWN;
+}
+
 int check_rule(const struct check *check, int depends_on_drafts)
 {
-    int asked = check->job->options->request.sampling.accept, first = 0, trees = check->job->options->rounds.shape.kind != TREE_CHAIN;
+    int asked = check->job->options->request.sampling.accept, first = 0, trees = has_trees(check->job->options);
 
     if (rule_row(asked)->depends_on_drafts == depends_on_drafts && rule_row(asked)->trees >= trees)
         return asked;
@@ -190,11 +196,14 @@ enum status check_run(struct job *job, struct peers *peers, const struct request
 
     if (job->options->checks.breakage != BREAKAGE_NONE)
         log_warn("NOT LOSSLESS: broken on purpose by --break %s", breakage_table[job->options->checks.breakage].name);
-    if (job->options->rounds.shape.kind != TREE_CHAIN)
+    if (has_trees(job->options))
         log_info("the law of trees is tested by --accept %s%s", rule_name(check_rule(&check, 1)),
                  job->options->rounds.shape.kind == TREE_DYNAMIC   ? " and --tree top-k, for dynamic chooses drafts by what they are"
                  : job->options->rounds.shape.kind == TREE_SEQUOIA ? " and --tree top-k, for sequoia follows what became of drafts"
                                                                    : "");
+    if (job->options->rounds.shape.kind == TREE_OWN)
+        log_info("the trees of --draft %s are tested against the target's own output; the law is tested by --accept %s, for which it drafts chains",
+                 options_draft_kind(&job->options->model.draft_way)->name, rule_name(check_rule(&check, 1)));
     if (job->options->rounds.merge.count > 0)
         log_info(
             "what --merge joins is tested against the target's own output; the law is tested by --accept %s, for which the first kind drafts alone",

@@ -172,6 +172,7 @@ static enum status say_wrong(const struct request_list *requests)
  * rounds without follows from timed steps. Where most rounds went without, as a drafter was lost, they are not what it was slow by. */
 static void warn_of_cost(const struct job *job, const struct figures *figures, const struct adaptive *adaptive, const struct adaptive_terms *terms)
 {
+    enum tree_kind shape = job->options->rounds.shape.kind;
     double with, without;
     char why[WHY_TEXT] = "";
 
@@ -181,7 +182,10 @@ static void warn_of_cost(const struct job *job, const struct figures *figures, c
     if (terms != NULL)
         why_write(terms, with / without, why);
     log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --%s out, or --solo%s%s",
-             job->options->rounds.draft_length, with, without, job->options->rounds.shape.kind == TREE_CHAIN ? "draft-length" : "tree",
+             job->options->rounds.draft_length, with, without,
+             shape == TREE_CHAIN ? "draft-length"
+             : shape == TREE_OWN ? "draft"
+                                 : "tree",
              *why != '\0' ? ": " : "", why);
 }
 

@@ -236,6 +236,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
         job->kind[kind] = job->kind_text[kind];
     }
     verify->kind = peers->kinds > 1 ? job->kind : NULL;
+    verify->tells_own = options_draft_kind(&job->options->model.draft_way)->hears_target;
     status = options_explains(job->options) ? verify_explain(verify, job->options->rounds.max_sequences) : STATUS_OK;
     if (status == STATUS_OK)
         status = lead_open(lead);

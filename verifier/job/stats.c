@@ -64,7 +64,7 @@ static json_t *configuration_of(const struct stats *stats)
         failed |= json_object_set_new(object, "cache", json_string("bf16"));
     if (options->rounds.draft_vocabulary > 0)
         failed |= json_object_set_new(object, "draft_vocabulary", json_integer(options->rounds.draft_vocabulary));
-    if (options->rounds.shape.kind != TREE_CHAIN)
+    if (options->rounds.tree != NULL && options->rounds.shape.kind != TREE_CHAIN)
         failed |= json_object_set_new(object, "tree", json_string(options->rounds.tree));
     if (options->rounds.stopping.kind != STOPPING_NEVER)
         failed |= json_object_set_new(object, "stop_drafting", json_string(options->rounds.stop_drafting));

@@ -213,7 +213,9 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
                             .count = count,
                             .keep = (uint32_t)(old_length + count - 1),
                             .digest = sequence->digest,
-                            .finish = (uint32_t)finish};
+                            .finish = (uint32_t)finish,
+                            .own = sequence->own,
+                            .owns = sequence->owns};
 
     for (int i = 0; i < sequence->linked; i++) {
         struct draft_link *link = &sequence->link[i];

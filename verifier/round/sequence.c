@@ -134,6 +134,7 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     for (int i = 0; i < sequence->links; i++)
         draft_link_reset(&sequence->link[i]);
     sequence->merged.is_there = 0;
+    sequence->owns = 0;
     sequence->adaptive = -1;
     sequence->rounds = sequence->drafted = sequence->tested = sequence->accepted = 0;
     sequence->started_ns = clock_ns();

@@ -318,6 +318,14 @@ static enum status keep_paths(struct verify *verify, struct sequence *const *seq
     return keeps > 0 && verify->breakage != BREAKAGE_STALE_PATH ? team_keep(verify->team, verify->keep, keeps) : STATUS_OK;
 }
 
+/* What the target says behind the newest token and behind each draft, whatever becomes of it. */
+static void tell_own(const struct verify *verify, struct sequence *sequence, const struct target_row *targets, int drafted)
+{
+    sequence->owns = verify->tells_own && accept_compares_tokens(&sequence->sampling) ? drafted + 1 : 0;
+    for (int i = 0; i < sequence->owns; i++)
+        sequence->own[i] = targets[i].winner;
+}
+
 enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes)
 {
     int64_t start = clock_ns(), stepped;
@@ -343,6 +351,7 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
         for (int i = 0; i < verdict->accepted; i++)
             outcome->token[i] = proposal->token[verdict->node[i]];
         outcome->token[verdict->accepted] = verdict->token;
+        tell_own(verify, sequences[s], &verify->target_row[first_output[s]], proposal->count);
         outcome->explained = NULL;
         if (verify->explained != NULL) {
             verify->explained[s].token = verdict->token;

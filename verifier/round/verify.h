@@ -47,6 +47,7 @@ struct verify {
     int parts;
     size_t width;
     const char *const *kind;      /* borrowed: what the kinds of drafters are called, where there are several; else NULL */
+    int tells_own;                /* each sequence gets the target's own tokens, for its drafter; where the rule compares tokens */
     struct explained *explained;  /* [max_sequences] the last round as it was decided; NULL: nobody asks */
     int measure_overlap;          /* add up the sum of min(p, q) of every tested draft; costs a little time */
     double overlap, overlap_variance; /* sums over tested drafts of the overlap o = sum of min(p, q), and of o (1 - o) */

@@ -548,6 +548,14 @@ static enum status open_found(const struct alpha *alpha, struct draft_side *draf
     return STATUS_INTERNAL;
 }
 
+static enum status check_kind(const struct options_draft_kind *kind)
+{
+    if (!kind->hears_target)
+        return STATUS_OK;
+    log_error("--draft %s drafts what the target said of its earlier drafts, expected another one: alpha drafts nothing", kind->name);
+    return STATUS_USAGE;
+}
+
 static enum status open_models(struct alpha *alpha)
 {
     TRY(reader_open(&alpha->target, alpha->terms->target, 0, alpha->slots));
@@ -556,6 +564,7 @@ static enum status open_models(struct alpha *alpha)
         struct draft_side *draft = &alpha->draft[d];
 
         draft->options = alpha->terms->draft[d];
+        TRY(check_kind(options_draft_kind(&draft->options->model.draft_way)));
         TRY(launch_check(draft->options));
         draft->is_model = options_draft_runs_model(&draft->options->model.draft_way);
         draft->has_rows =

@@ -104,6 +104,7 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
     engine->lead.drain.seconds = options->limits.drain_s;
     engine->verify.synthetic_acceptance = options->rounds.synthetic_acceptance;
     engine->verify.measure_overlap = options->report.stats != NULL;
+    engine->verify.tells_own = options_draft_kind(&options->model.draft_way)->hears_target;
     return STATUS_OK;
 }
 

@@ -91,6 +91,8 @@ long)
     plan && cell 8 8 $few && placement 2 1 --draft lookup --run-ahead on # which has nothing to propose in many rounds
     plan && cell 3 1 $few && placement 1 2 --draft lookup:min=2,max=3
     plan && cell 4 8 $few && placement 2 1 --draft self:layers=3
+    plan && cell 12 8 $few && cell 5 1 $few && placement 2 1 --draft lookahead
+    plan && cell 12 8 $few && cell 2 1 $few && placement 1 2 --draft lookup --tree top-k
     plan && cell 8 8 $few && placement 1 1 --cascade lookup
     plan && cell 8 8 $few && placement 1 1 --copy-after 2
     plan && cell 8 8 $few && cell 8 1 $few && placement 1 2 --stop-drafting batch

@@ -18,7 +18,14 @@
 
 enum { TEXT = 256 };
 
-/* --draft with all keys of a kind at the most that they may be; with a key that none has. */
+static int other_number(const struct options_draft_kind *kind, const struct options_draft_key *key)
+{
+    int usual = *(const int *)(const void *)((const char *)&kind->usual + key->at);
+
+    return usual > 0 ? usual + key->step : key->most;
+}
+
+/* --draft with all keys of a kind, each another number than the usual one; with a key that none has. */
 static void write_all_keys(const struct options_draft_kind *kind, const char *more, char *text)
 {
     int used = snprintf(text, TEXT, "%s", kind->name), some = 0;
@@ -26,7 +33,7 @@ static void write_all_keys(const struct options_draft_kind *kind, const char *mo
     if (kind->made_by != NULL)
         used += snprintf(text + used, (size_t)(TEXT - used), ":some=file,of.ngram");
     for (int i = 0; i < OPTIONS_DRAFT_KEYS && kind->key[i].name != NULL; i++)
-        used += snprintf(text + used, (size_t)(TEXT - used), "%c%s=%d", some++ ? ',' : ':', kind->key[i].name, kind->key[i].most);
+        used += snprintf(text + used, (size_t)(TEXT - used), "%c%s=%d", some++ ? ',' : ':', kind->key[i].name, other_number(kind, &kind->key[i]));
     snprintf(text + used, (size_t)(TEXT - used), "%s%s", *more == '\0' ? "" : some ? "," : ":", more);
 }
 
@@ -124,6 +131,7 @@ static void test_drafter_kinds__the_drafter_has_each(void **state)
         assert_true(kind->name != NULL && kind->open != NULL && kind->propose != NULL && kind->close != NULL);
         assert_int_equal(kind->draw_wrong != NULL, options_draft_kinds[i].draws);
         assert_false(options_draft_kinds[i].needs_features); /* no message carries them */
+        assert_int_equal(kind->learn != NULL, options_draft_kinds[i].hears_target);
     }
 }
 

@@ -144,13 +144,18 @@ static void open_sequence(struct rig *rig, const int32_t *prompt, int count)
     assert_true(mirror_open(&rig->mirror, &open));
 }
 
-static void assert_drafts(struct rig *rig, const int32_t *expected, int count)
+static void propose(struct rig *rig)
 {
     struct mirror *batch[] = {&rig->mirror};
     struct draft_output *outputs[] = {&rig->output};
 
     rig->mirror.wanted = WANTED;
     assert_int_equal(rig->draft.kind->propose(rig->draft.state, batch, 1, outputs), STATUS_OK);
+}
+
+static void assert_drafts(struct rig *rig, const int32_t *expected, int count)
+{
+    propose(rig);
     assert_int_equal(rig->output.count, count);
     assert_int_equal(rig->mirror.drafted, count);
     for (int i = 0; i < count; i++) {
@@ -180,6 +185,38 @@ static void test_draft_lookup__copies_the_newest_of_the_longest(void **state)
     open_rig(&rig, 4, 4);
     open_sequence(&rig, prompt, 14);
     assert_drafts(&rig, NULL, 0);
+    close_rig(&rig);
+}
+
+/* What followed 1 2 3, and what followed the newer 2 3, which is also what followed 3: as far as each is likely to stand. A copy runs into itself. */
+static void test_draft_lookup__a_tree_has_what_followed_each_ngram(void **state)
+{
+    static const int32_t prompt[] = {1, 2, 3, 10, 11, 9, 2, 3, 20, 21, 9, 1, 2, 3}, loop[] = {7, 8, 9, 8, 9};
+    static const int32_t grown[] = {10, 20, 11, 9, 21, 2};
+    static const int8_t parents[] = {-1, -1, 0, 2, 1, 3};
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, 1, 3);
+    draft_shape(&rig.draft, &(struct tree_shape){.kind = TREE_TOP_K});
+    open_sequence(&rig, prompt, 14);
+    propose(&rig);
+    assert_true(rig.output.is_tree && rig.mirror.drafted == 0);
+    assert_int_equal(rig.output.count, WANTED);
+    for (int i = 0; i < WANTED; i++)
+        assert_true(rig.output.token[i] == grown[i] && rig.output.parent[i] == parents[i] && rig.output.q[i].count == 0);
+    draft_shape(&rig.draft, &(struct tree_shape){.kind = TREE_TOP_K, .depth = 2});
+    propose(&rig);
+    assert_int_equal(rig.output.count, 4); /* 10 11 and 20 21 */
+    draft_shape(&rig.draft, &(struct tree_shape){.kind = TREE_TOP_K});
+    open_sequence(&rig, loop, 5);
+    propose(&rig);
+    for (int i = 0; i < WANTED; i++)
+        assert_true(rig.output.token[i] == 8 + i % 2 && rig.output.parent[i] == i - 1);
+    rig.mirror.sampling = (struct sampling){.temperature = 1, .top_p = 1, .repetition_penalty = 1, .accept = ACCEPT_MULTISTEP};
+    rig.output.is_tree = 0;
+    assert_drafts(&rig, (int32_t[]){8, 9, 8, 9, 8, 9}, WANTED); /* whose siblings are drawn */
+    assert_false(rig.output.is_tree);
     close_rig(&rig);
 }
 
@@ -399,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_ngram_index__looks_at_what_the_index_lacks),
         cmocka_unit_test(test_ngram_index__a_full_context_leaves_room),
         cmocka_unit_test(test_draft_lookup__copies_the_newest_of_the_longest),
+        cmocka_unit_test(test_draft_lookup__a_tree_has_what_followed_each_ngram),
         cmocka_unit_test(test_draft_lookup__follows_what_is_committed),
         cmocka_unit_test(test_draft_lookup__a_branch_has_what_is_drafted_after_its_commit),
         cmocka_unit_test(test_lookup_store__the_job_is_copied_from_where_it_has_more_in_common),

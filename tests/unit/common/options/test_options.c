@@ -382,7 +382,18 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--tree iid --temperature 0.8 --accept walk", "--tree iid is of drafts that are drawn, and by walk none is; expected"},
             {"--tree iid --temperature 0", "by any rule none is at temperature 0; expected --tree top-k, dynamic or sequoia"},
             {"--tree top-k --accept threshold", "--accept threshold decides about chains alone; expected"},
-            {"--target m --draft lookup --tree top-k", "--tree top-k: --draft lookup proposes chains; --list-drafters says which"},
+            {"--target m --draft lookup --tree top-k --temperature 0.8 --accept multistep", "--draft lookup draws nothing, and --accept multistep is of"},
+            {"--target m --draft lookahead --tree top-k", "--tree top-k: --draft lookahead proposes a tree of its own, expected no --tree"},
+            {"--target m --draft lookahead --tree chain", "--tree chain: --draft lookahead proposes a tree of its own"},
+            {"--target m --draft lookahead --temperature 0.8", "expected --accept walk or coupled, or --temperature 0, not rejection"},
+            {"--target m --draft lookahead --temperature 0 --accept lenience", "expected --accept walk or coupled, not lenience"},
+            {"--target m --draft lookahead --stop-drafting heuristic", "expected no --stop-drafting heuristic"},
+            {"--target m --draft lookahead --synthetic-acceptance 0.5", "expected no --synthetic-acceptance"},
+            {"--target m --draft lookahead --merge lookup", "--merge joins chains, and lookahead proposes trees"},
+            {"--merge lookahead", "--merge joins chains, and lookahead proposes trees"},
+            {"--check brief --break residual-p --target m --draft lookahead", "is a fault of chains, expected no --draft lookahead"},
+            {"--check brief --break sibling-order --target m --draft lookahead --accept multistep --temperature 0", "expected --tree top-k and"},
+            {"--target m --draft lookahead --merge self:bits=8 --cascade lookup", "--cascade lookup drafts chains, expected no --draft lookahead"},
             {"--tree dynamic --stop-drafting entropy", "expected no --stop-drafting entropy"},
             {"--tree dynamic --stop-drafting heuristic", "expected no --stop-drafting heuristic"},
             {"--target m --draft lookup --cascade lookup", "--cascade lookup saves steps of a draft model, and --draft lookup has none"},
@@ -428,6 +439,19 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     options_release(&options);
     assert_taken("--tree top-k:depth=3 --draft-length 7 --temperature 0.8 --accept coupled", &options);
     assert_true(options.rounds.shape.kind == TREE_TOP_K && options.rounds.shape.depth == 3 && options.rounds.draft_length == 7);
+    options_release(&options);
+    assert_taken("--target m --draft lookup --tree top-k", &options);
+    options_release(&options);
+    assert_taken("--target m --draft lookahead", &options);
+    assert_true(options.rounds.shape.kind == TREE_OWN && options.rounds.draft_length == 12);
+    options_release(&options);
+    assert_taken("--target m --draft lookahead:window=5,ngram=4,guesses=5 --temperature 0.8 --accept walk", &options);
+    assert_true(options.rounds.shape.kind == TREE_OWN && options.rounds.draft_length == 30);
+    options_release(&options);
+    assert_taken("--target m --draft lookahead --draft-length 7", &options);
+    assert_int_equal(options.rounds.draft_length, 7);
+    options_release(&options);
+    assert_taken("--check brief --break stale-path --target m --draft lookahead", &options);
     options_release(&options);
     assert_taken("--target m --draft lookup --stop-drafting heuristic", &options);
     assert_true(options.rounds.stopping.kind == STOPPING_HEURISTIC && options.rounds.draft_length < 0);
@@ -1020,6 +1044,7 @@ static void test_options_draft__ways_and_paths(void **state)
     assert_way("--prompt a --draft self:layers=3,bits=8", DRAFT_SELF, "self:bits=8,layers=3");
     assert_way("--prompt a --draft ngram:a/b.ngram", DRAFT_NGRAM, "ngram:b.ngram");
     assert_way("--prompt a --draft random", DRAFT_RANDOM, "random");
+    assert_way("--prompt a --draft lookahead:ngram=4", DRAFT_LOOKAHEAD, "lookahead:window=4,ngram=4,guesses=2");
     assert_way("--prompt a --draft retrieval:/a/b", DRAFT_RETRIEVAL, "retrieval:b");
     assert_way("--prompt a --draft ngram:min=2,x", DRAFT_NGRAM, "ngram:min=2,x");
     assert_way("--prompt a --target b --draft ./lookup", DRAFT_MODEL, "");
@@ -1050,6 +1075,9 @@ static void test_options_draft__what_is_wrong_is_named(void **state)
         {"--draft self:bit=4", "--draft self has no key 'bit'; did you mean 'bits'?"}, {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
         {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"}, {"--draft self:layer=3", "did you mean 'layers'?"},
         {"--draft ngram", "--draft ngram needs a file, as ngram:FILE; tandem ngram makes one of texts"},
+        {"--draft lookahead:ngram=1", "--draft lookahead: ngram is 1, expected a whole number from 2 to 8"},
+        {"--draft lookahead:window=15,ngram=3", "(window + guesses) * (ngram - 1) = 34 drafts, expected 32 at most"},
+        {"--draft lookahead:windows=5", "--draft lookahead has no key 'windows'; did you mean 'window'?"},
         {"--draft random:seed=3", "--draft random has no key 'seed', nor any other"},
         {"--draft retrieval:", "--draft retrieval needs a file, as retrieval:FILE; tandem datastore makes one of texts"},
         {"--check quick --break q-temperature --draft lookup", "--draft lookup draws nothing"});

@@ -169,6 +169,8 @@ static struct commit any_commit(struct source *source)
     commit.draft_length = below(source, MESSAGE_MAX_DRAFT + 1);
     commit.worth = below(source, MESSAGE_MOST_WORTH + 1);
     commit.price = below(source, MESSAGE_MOST_WORTH + 1);
+    commit.owns = (int)below(source, MESSAGE_MAX_COMMIT + 1);
+    commit.own = any_tokens(source, commit.owns);
     return commit;
 }
 
@@ -239,9 +241,11 @@ static void assert_same_open(const struct open_message *a, const struct open_mes
 static void assert_same_commit(const struct commit *a, const struct commit *b)
 {
     SAME(run), SAME(request), SAME(old_length), SAME(accepted), SAME(count);
-    SAME(keep), SAME(digest), SAME(finish), SAME(draft_length), SAME(worth), SAME(price);
+    SAME(keep), SAME(digest), SAME(finish), SAME(draft_length), SAME(worth), SAME(price), SAME(owns);
     if (a->count > 0)
         assert_memory_equal(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
+    if (a->owns > 0)
+        assert_memory_equal(a->own, b->own, (size_t)a->owns * sizeof *a->own);
 }
 
 static void assert_same_proposal(const struct proposal *a, const struct proposal *b)
@@ -427,6 +431,7 @@ static void test_message__usual_messages_are_below_the_eager_limits(void **state
 
     commit.count = MESSAGE_MAX_COMMIT;
     commit.tokens = any_tokens(&source, commit.count);
+    commit.owns = 0;
     assert_true(message_pack_proposal(*state, &greedy).count < 256);
     assert_true(message_pack_proposal(*state, &usual).count < 16384);
     assert_true(message_pack_commit(*state, &commit).count < 256);
@@ -698,6 +703,9 @@ static void test_message__commits_out_of_range_are_refused(void **state)
     SAYS("a probability is out of range", worth = MESSAGE_MOST_WORTH + 1);
     SAYS("taken", price = MESSAGE_MOST_WORTH);
     SAYS("a probability is out of range", price = MESSAGE_MOST_WORTH + 1);
+    good.own = outside;
+    SAYS("a token is outside the vocabulary", owns = 2);
+    SAYS("taken", owns = 1);
 }
 
 static void test_message__proposals_out_of_range_are_refused(void **state)
@@ -782,6 +790,9 @@ static void assert_good_commit(const struct commit *commit)
     assert_in_range(commit->price, 0, MESSAGE_MOST_WORTH);
     for (int i = 0; i < commit->count; i++)
         assert_in_range(commit->tokens[i], 0, VOCAB - 1);
+    assert_in_range(commit->owns, 0, MESSAGE_MAX_COMMIT);
+    for (int i = 0; i < commit->owns; i++)
+        assert_in_range(commit->own[i], 0, VOCAB - 1);
 }
 
 static void assert_good_hello(const struct hello *hello)
