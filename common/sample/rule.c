@@ -27,7 +27,7 @@ static const struct rule rules[] = {
                         .usual = 1,
                         .draw = RULE_DRAWS_NOISE},
     [ACCEPT_WALK] = {.name = "walk",
-                     .what = "the draft's most probable token is accepted if it is the one that the target draws by itself",
+                     .what = "exact match: the draft's most probable token is accepted if it is the one that the target draws by itself",
                      .source = "sample and match, as llama.cpp and SGLang have it",
                      .lossless = 1,
                      .matches = 1,
@@ -129,6 +129,13 @@ const struct rule *rule_of(const struct sampling *sampling)
     const struct rule *own = rule_row(sampling->accept);
 
     return own != NULL && sampling->temperature == 0.0 && !own->cold ? &greedy : own;
+}
+
+int rule_takes_shape(const struct rule *rule, enum tree_kind shape)
+{
+    if (shape == TREE_CHAIN || !rule->trees)
+        return shape == TREE_CHAIN;
+    return rule->siblings == RULE_SIBLINGS_ANY ? shape != TREE_IID : shape == TREE_TOP_K || shape == TREE_IID;
 }
 
 uint32_t rule_tree_coin(const struct sampling *sampling, int depth, int node)

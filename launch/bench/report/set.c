@@ -68,6 +68,11 @@ static int is_drafted(const json_t *cell)
     return !json_is_true(json_object_get(cell, "solo")) && json_is_string(json_object_get(cell, "accept"));
 }
 
+static const char *task_of(const struct set *set, int part)
+{
+    return json_is_string(json_object_get(set->summary[part], "task")) ? text(set->summary[part], "task") : "completion";
+}
+
 /* The row of these terms, a new one where there is none; NULL: there are too many. */
 static struct set_row *row_of(struct set *set, int part, const json_t *cell)
 {
@@ -79,12 +84,12 @@ static struct set_row *row_of(struct set *set, int part, const json_t *cell)
             return &set->row[i];
     if (set->rows == SET_MOST_ROWS)
         return NULL;
-    set->row[set->rows] =
-        (struct set_row){.folder = folder,
-                         .task = json_is_string(json_object_get(set->summary[part], "task")) ? text(set->summary[part], "task") : "completion",
-                         .draft = text(draft, "path"),
-                         .accept = accept,
-                         .temperature = number(cell, "temperature")};
+    set->row[set->rows] = (struct set_row){.folder = folder,
+                                           .task = task_of(set, part),
+                                           .tree = json_string_value(json_object_get(set->summary[part], "tree")),
+                                           .draft = text(draft, "path"),
+                                           .accept = accept,
+                                           .temperature = number(cell, "temperature")};
     return &set->row[set->rows++];
 }
 
@@ -100,6 +105,36 @@ static double solo_speed(const json_t *cells, const json_t *like)
     return 0;
 }
 
+static void add_shape(struct set *set, int part, const json_t *cell)
+{
+    const char *tree = json_string_value(json_object_get(set->summary[part], "tree"));
+
+    if (tree != NULL && set->shapes < SET_MOST_SHAPES)
+        set->shape[set->shapes++] = (struct set_shape){.task = task_of(set, part),
+                                                       .draft = text(json_object_get(set->summary[part], "draft"), "path"),
+                                                       .tree = tree,
+                                                       .accept = text(cell, "accept"),
+                                                       .temperature = number(cell, "temperature"),
+                                                       .tokens_per_round = number(cell, "tokens_per_round"),
+                                                       .speed = number(cell, "speedup"),
+                                                       .tokens_per_second = number(cell, "output_throughput"),
+                                                       .part = part,
+                                                       .drafts = (int)number(cell, "draft_length"),
+                                                       .noisy = json_is_true(json_object_get(cell, "beyond_noise_limit"))};
+}
+
+static int compare_shapes(const void *one, const void *other)
+{
+    const struct set_shape *a = one, *b = other;
+    int by = strcmp(a->task, b->task);
+
+    by = by != 0 ? by : strcmp(a->draft, b->draft);
+    by = by != 0 ? by : (a->temperature > b->temperature) - (a->temperature < b->temperature);
+    by = by != 0 ? by : strcmp(a->accept, b->accept);
+    by = by != 0 ? by : a->drafts - b->drafts;
+    return by != 0 ? by : a->part - b->part;
+}
+
 static void take_cell(struct set *set, int part, const json_t *cells, const json_t *cell)
 {
     const json_t *theory = json_object_get(cell, "theory"), *before = json_object_get(cell, "predicted_before");
@@ -113,6 +148,7 @@ static void take_cell(struct set *set, int part, const json_t *cells, const json
     }
     if (number(cell, "max_concurrency") != 1 || !json_is_integer(json_object_get(cell, "draft_length")) || number(cell, "draft_length") < 1)
         return;
+    add_shape(set, part, cell);
     row = row_of(set, part, cell);
     if (row == NULL || number(cell, "speedup") <= row->speed)
         return;
@@ -121,7 +157,8 @@ static void take_cell(struct set *set, int part, const json_t *cells, const json
     row->offline = known(before, "alpha");
     row->distance = known(theory, "d_lk");
     row->c = known(theory, "c");
-    row->expected = known(theory, "theorem_3_8_improvement");
+    row->is_tree = row->tree != NULL && strcmp(row->tree, "chain") != 0;
+    row->expected = row->is_tree ? -1 : known(theory, "theorem_3_8_improvement");
     row->predicted = number(before, "speedup");
     row->speed = number(cell, "speedup");
     row->tokens_per_second = number(cell, "output_throughput");
@@ -142,6 +179,7 @@ enum status set_read(const char *folder, struct set *set)
         for (size_t at = 0; at < json_array_size(cells); at++)
             take_cell(set, i, cells, json_array_get(cells, at));
     }
+    qsort(set->shape, (size_t)set->shapes, sizeof *set->shape, compare_shapes);
     return STATUS_OK;
 }
 

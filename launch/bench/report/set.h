@@ -5,17 +5,25 @@
 
 #include "launch/bench/report/table.h"
 
-enum { SET_MOST_PARTS = 128, SET_MOST_ROWS = 512 };
+enum { SET_MOST_PARTS = 128, SET_MOST_ROWS = 512, SET_MOST_SHAPES = 4096 };
 
 /* One task, draft, temperature and rule: the fixed draft length that was fastest for one sequence. */
 struct set_row {
-    const char *folder, *task, *draft, *accept;
+    const char *folder, *task, *draft, *tree, *accept; /* tree: the shape that was named, NULL: none was */
+    int is_tree;                                       /* it is no chain, of which the theory is */
     double temperature;
     int gamma;
     double alpha, offline, distance;      /* counted; of the other prompts, without drafting; D_LK. -1: not known */
-    double c, speed, expected, predicted; /* expected: theorem 3.8; predicted: before it was measured, 0: not */
+    double c, speed, expected, predicted; /* expected: theorem 3.8, of chains; predicted: before it was measured, 0: not */
     double solo, tokens_per_second;
     int noisy;
+};
+
+/* What so many drafts of one shape give to one sequence. */
+struct set_shape {
+    const char *task, *draft, *tree, *accept;
+    double temperature, tokens_per_round, speed, tokens_per_second;
+    int part, drafts, noisy;
 };
 
 struct set {
@@ -24,6 +32,8 @@ struct set {
     int parts;
     struct set_row row[SET_MOST_ROWS];
     int rows;
+    struct set_shape shape[SET_MOST_SHAPES]; /* those of one task, draft, temperature and rule behind each other, by their number of drafts */
+    int shapes;                              /* 0: no shape was named */
     int cells, near; /* with drafts: predicted, and within a tenth of it */
 };
 

@@ -187,7 +187,7 @@ json_t *summary_make(const struct run *run, const struct measured_placement *all
 {
     static const char *const copied[] = {"command",  "date",       "tandem",      "quick",      "machine",  "repetitions",          "warm_up",
                                          "requests", "max_tokens", "noise_limit", "extra_time", "lossless", "synthetic_acceptance", "target",
-                                         "draft",    "task",       "lenience",    "threshold"};
+                                         "draft",    "task",       "tree",        "lenience",   "threshold"};
     json_t *object = json_object(), *placements = json_array();
     const struct measured_noise noise = measured_noise(run, all, run->placements);
     int failed = 0;

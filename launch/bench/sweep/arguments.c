@@ -44,6 +44,9 @@ void bench_print_usage(void)
         "  --batch-terms WHICH   first: several sequences at the first temperature and rule; all: at each; default first\n"
         "  --task NAME=FILE      a kind of prompts; may be given several times, and --draft, too: then each task is measured with each draft, and "
         "one report has the tables of the paper by task, draft and temperature; `embedded` is the draft of the embedded pair\n"
+        "  --tree SHAPE          shapes of drafts, as of tandem run; may be given several times (chain, top-k, dynamic ..): the same numbers of "
+        "drafts in "
+        "each, beside each other in one report; nothing is predicted of trees\n"
         "  --alpha FILE          predict from what tandem alpha --json wrote, one file for each temperature and rule; without it the bench decodes "
         "every second prompt for that, and measures the others\n"
         "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n"
@@ -146,6 +149,21 @@ static enum status add_draft(struct bench *bench, const char *draft)
     return STATUS_OK;
 }
 
+static enum status add_tree(struct bench *bench, const char *tree)
+{
+    for (int i = 0; i < bench->trees; i++)
+        if (strcmp(bench->tree[i], tree) == 0) {
+            log_error("--tree has '%s' twice", tree);
+            return STATUS_USAGE;
+        }
+    if (bench->trees == BENCH_TREES) {
+        log_error("--tree names more than %d shapes", BENCH_TREES);
+        return STATUS_USAGE;
+    }
+    bench->tree[bench->trees++] = tree;
+    return STATUS_OK;
+}
+
 /* One option of ours; *known is 0 when it is none. */
 static enum status take(struct bench *bench, const char *name, const char *value, int *known)
 {
@@ -186,6 +204,8 @@ static enum status take(struct bench *bench, const char *name, const char *value
         return add_task(bench, value);
     } else if (strcmp(name, "draft") == 0) {
         return add_draft(bench, value);
+    } else if (strcmp(name, "tree") == 0) {
+        return add_tree(bench, value);
     } else {
         *known = 0;
     }
@@ -193,7 +213,7 @@ static enum status take(struct bench *bench, const char *name, const char *value
 }
 
 static const char *const own_names[] = {"quick",    "output",      "tandem",     "draft-lengths", "temperatures", "batches", "accepts", "repetitions",
-                                        "requests", "noise-limit", "extra-time", "batch-terms",   "alpha",        "task",    "draft"};
+                                        "requests", "noise-limit", "extra-time", "batch-terms",   "alpha",        "task",    "draft",   "tree"};
 
 static int is_own(const char *name)
 {
@@ -340,26 +360,34 @@ static enum status check_alphas(const struct bench *bench)
 
 int bench_parts(const struct bench *bench)
 {
-    return (bench->tasks > 0 ? bench->tasks : 1) * (bench->drafts > 0 ? bench->drafts : 1);
+    return (bench->tasks > 0 ? bench->tasks : 1) * (bench->drafts > 0 ? bench->drafts : 1) * (bench->trees > 0 ? bench->trees : 1);
+}
+
+/* A part's shape; NULL: none was named. The shapes of a draft follow each other. */
+static const char *tree_of(const struct bench *bench, int part)
+{
+    return bench->trees > 0 ? bench->tree[part % bench->trees] : NULL;
 }
 
 static int draft_of(const struct bench *bench, int part)
 {
+    part /= bench->trees > 0 ? bench->trees : 1;
     return bench->drafts > 0 ? part % bench->drafts : 0;
 }
 
 static int task_of(const struct bench *bench, int part)
 {
+    part /= bench->trees > 0 ? bench->trees : 1;
     return bench->drafts > 0 ? part / bench->drafts : part;
 }
 
 void bench_name_part(const struct bench *bench, int part, char *name, size_t size)
 {
     const char *draft = bench->drafts > 0 ? bench->draft[draft_of(bench, part)] : "draft";
-    const char *slash = strrchr(draft, '/');
+    const char *slash = strrchr(draft, '/'), *tree = tree_of(bench, part);
 
-    snprintf(name, size, "%02d-%s-%.40s", part + 1, bench->tasks > 0 ? bench->task[task_of(bench, part)].name : "prompts",
-             slash != NULL && slash[1] != '\0' ? slash + 1 : draft);
+    snprintf(name, size, "%02d-%s-%.40s%s%.20s", part + 1, bench->tasks > 0 ? bench->task[task_of(bench, part)].name : "prompts",
+             slash != NULL && slash[1] != '\0' ? slash + 1 : draft, tree != NULL ? "-" : "", tree != NULL ? tree : "");
     for (char *at = name; *at != '\0'; at++)
         if (strchr(":,=/ ", *at) != NULL)
             *at = '_';
@@ -372,6 +400,18 @@ static void add_words(struct bench *bench, const char *option, const char *value
     bench->argv[bench->part_argc] = NULL;
 }
 
+/* Passes have temperatures and rules of their own; of drafts that are drawn the run is to be told some. */
+static void add_tree_words(struct bench *bench, const char *tree)
+{
+    struct tree_shape shape = {0};
+
+    add_words(bench, "--tree", tree);
+    if (tree_shape_read(tree, &shape) && shape.kind == TREE_IID) {
+        add_words(bench, "--temperature", "1");
+        add_words(bench, "--accept", rule_name(ACCEPT_MULTISTEP));
+    }
+}
+
 enum status bench_begin_part(struct bench *bench, int part)
 {
     options_release(&bench->run);
@@ -382,9 +422,16 @@ enum status bench_begin_part(struct bench *bench, int part)
         add_words(bench, "--draft", bench->draft[draft_of(bench, part)]);
     if (bench->tasks > 0)
         add_words(bench, "--prompts", bench->task[task_of(bench, part)].file);
+    if (bench->trees > 0)
+        add_tree_words(bench, tree_of(bench, part));
     TRY(options_parse(bench->part_argc, bench->argv, &bench->run));
     TRY(check_run(bench));
-    return check_alphas(bench);
+    TRY(check_alphas(bench));
+    bench->plan.options.shape = bench->run.rounds.shape.kind;
+    bench->plan.options.synthetic = bench->run.rounds.synthetic_acceptance >= 0;
+    if (bench->run.request.max_tokens != USUAL_TOKENS)
+        bench->plan.options.max_tokens = bench->run.request.max_tokens;
+    return plan_make(&bench->plan.options, &bench->plan);
 }
 
 enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
@@ -395,8 +442,5 @@ enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
     TRY(check_tasks(bench));
     for (int part = bench_parts(bench) - 1; part >= 0; part--) /* all, before any is measured; the first one stays */
         TRY(bench_begin_part(bench, part));
-    bench->plan.options.synthetic = bench->run.rounds.synthetic_acceptance >= 0;
-    if (bench->run.request.max_tokens != USUAL_TOKENS)
-        bench->plan.options.max_tokens = bench->run.request.max_tokens;
-    return plan_make(&bench->plan.options, &bench->plan);
+    return STATUS_OK;
 }

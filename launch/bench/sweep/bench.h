@@ -9,7 +9,7 @@
 #include "launch/bench/sweep/plan.h"
 #include <limits.h>
 
-enum { BENCH_TASKS = 16, BENCH_DRAFTS = 8, BENCH_ALPHAS = 8, BENCH_WORDS = 16, BENCH_NAME = 48 };
+enum { BENCH_TASKS = 16, BENCH_DRAFTS = 8, BENCH_TREES = 8, BENCH_ALPHAS = 8, BENCH_WORDS = 16, BENCH_NAME = 48 };
 
 /* Prompts of one kind, by the name that the report has for them. */
 struct bench_task {
@@ -26,11 +26,13 @@ struct bench {
     char prompts[PATH_MAX];          /* those of the demonstration */
     const char *alpha[BENCH_ALPHAS]; /* files of tandem alpha, in place of texts of its own */
     int alphas;
-    const char *split; /* where the calibrating prompts are from, for the report; NULL: nothing is predicted */
+    const char *split; /* where the calibrating prompts are from, for the report; NULL: nothing is predicted, as of drawn verdicts and trees */
     struct bench_task task[BENCH_TASKS];
     int tasks; /* 0: the prompts of the run */
     const char *draft[BENCH_DRAFTS];
     int drafts; /* 0: that of a config, or the embedded one */
+    const char *tree[BENCH_TREES]; /* shapes of drafts */
+    int trees;                     /* 0: that of a config, or chains */
     int argc;   /* what is left for a run, the program's name first; behind it there is room for a part's own words */
     char **argv;
     int part_argc;         /* with the words of the current part: what a run is told */
@@ -42,9 +44,10 @@ struct bench {
     char command[2048]; /* as it was given */
 };
 
-/* Parts: each task with each draft. 1 where nothing was given twice. */
+/* Parts: each task with each draft in each shape. 1 where nothing was given twice. */
 int bench_parts(const struct bench *bench);
-/* Makes a part the current one: bench->run, its words and its task. It gives back what was. STATUS_USAGE, STATUS_NOINPUT, STATUS_DATA, logged. */
+/* Makes a part the current one: bench->run, its words, its task and its plan. It gives back what was. STATUS_USAGE, STATUS_NOINPUT, STATUS_DATA,
+ * logged. */
 enum status bench_begin_part(struct bench *bench, int part);
 /* The name of its folder.  name: [size] */
 void bench_name_part(const struct bench *bench, int part, char *name, size_t size);

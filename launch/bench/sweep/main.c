@@ -86,6 +86,7 @@ static json_t *describe(struct bench *bench, json_t *placements)
     failed |= json_object_update_new(
         object, json_pack("{s:f, s:f}", "lenience", bench->run.request.sampling.lenience, "threshold", bench->run.request.sampling.threshold));
     failed |= json_object_set_new(object, "task", bench->task_name != NULL ? json_string(bench->task_name) : json_null());
+    failed |= json_object_set_new(object, "tree", bench->run.rounds.tree != NULL ? json_text_string(bench->run.rounds.tree) : json_null());
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));
     return json_text_whole(object, failed);
@@ -138,7 +139,7 @@ static enum status run_part(struct bench *bench, const char *quiet, int *code)
 static enum status write_set(const struct bench *bench)
 {
     json_t *parts = json_array();
-    char date[64], name[2 * BENCH_NAME];
+    char date[64], name[3 * BENCH_NAME];
     time_t now = time(NULL);
     int failed = 0;
 
@@ -153,7 +154,7 @@ static enum status write_set(const struct bench *bench)
                                             failed));
 }
 
-/* Each task with each draft, one behind the other, each in a folder of its own. One that is too noisy does not end the others. */
+/* Each task with each draft in each shape, one behind the other, each in a folder of its own. One that is too noisy does not end the others. */
 static enum status run_parts(struct bench *bench, int *code)
 {
     const char *whole = bench->output;
@@ -161,7 +162,7 @@ static enum status run_parts(struct bench *bench, int *code)
 
     TRY(write_set(bench));
     for (int i = 0; i < bench_parts(bench) && *code == 0; i++) {
-        char folder[PATH_MAX], table[PATH_MAX + 16], name[2 * BENCH_NAME];
+        char folder[PATH_MAX], table[PATH_MAX + 16], name[3 * BENCH_NAME];
         enum status status;
 
         bench_name_part(bench, i, name, sizeof name);
@@ -223,7 +224,7 @@ int main(int argc, char **argv)
             bench_print_usage();
             return standard_output_end(0);
         }
-    bench.argv = calloc((size_t)argc + 5, sizeof *bench.argv); /* and the draft and the prompts of a part */
+    bench.argv = calloc((size_t)argc + 11, sizeof *bench.argv); /* and the draft, the prompts and the shape of a part */
     if (bench.argv == NULL)
         return STATUS_INTERNAL;
     paths_demo("check.jsonl", bench.prompts, sizeof bench.prompts);

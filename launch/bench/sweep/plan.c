@@ -99,9 +99,10 @@ static void add_group(struct plan *plan, double temperature, const struct rule_a
 
     add(plan, (struct plan_cell){.solo = 1, .temperature = temperature, .rule = *rule, .sequences = sequences, .baseline = baseline});
     for (int i = 0; i < lengths->count; i++)
-        add(plan,
-            (struct plan_cell){
-                .draft_length = (int)lengths->value[i], .temperature = temperature, .rule = *rule, .sequences = sequences, .baseline = baseline});
+        if (lengths->value[i] != PLAN_AUTO || plan->options.shape == TREE_CHAIN)
+            add(plan,
+                (struct plan_cell){
+                    .draft_length = (int)lengths->value[i], .temperature = temperature, .rule = *rule, .sequences = sequences, .baseline = baseline});
 }
 
 /* Several sequences at once, under one temperature and rule. */
@@ -120,6 +121,8 @@ static int is_another(const struct plan_options *options, int t, int a)
     const struct rule_asked *asked = &options->accepts.rule[a];
     const struct sampling own = sampling_of(options->temperatures.value[t], asked);
 
+    if (!rule_takes_shape(rule_of(&own), options->shape))
+        return 0;
     for (int before = 0; before < a; before++) {
         const struct rule_asked *other = &options->accepts.rule[before];
         const struct sampling sampling = sampling_of(options->temperatures.value[t], other);
@@ -130,9 +133,18 @@ static int is_another(const struct plan_options *options, int t, int a)
     return 1;
 }
 
+static int has_numbers(const struct plan_list *lengths)
+{
+    for (int i = 0; i < lengths->count; i++)
+        if (lengths->value[i] != PLAN_AUTO)
+            return 1;
+    return 0;
+}
+
 enum status plan_make(const struct plan_options *options, struct plan *plan)
 {
     const struct plan_list few = {.count = 2, .value = {options->length_for_batches, PLAN_AUTO}};
+    int is_first = 0;
 
     plan->options = *options;
     plan->cells = 0;
@@ -143,8 +155,16 @@ enum status plan_make(const struct plan_options *options, struct plan *plan)
                           a > 0 && options->quick ? &few : &options->draft_lengths);
     for (int t = 0; t < options->temperatures.count; t++)
         for (int a = 0; a < options->accepts.count; a++)
-            if ((t == 0 && a == 0) || (options->batch_everywhere && is_another(options, t, a)))
+            if (is_another(options, t, a) && (is_first++ == 0 || options->batch_everywhere))
                 add_batches(plan, options->temperatures.value[t], &options->accepts.rule[a], &few);
+    if (options->shape != TREE_CHAIN && !has_numbers(&options->draft_lengths)) {
+        log_error("--draft-lengths has auto alone, and of a tree no length is chosen; expected numbers");
+        return STATUS_USAGE;
+    }
+    if (plan->cells == 0) {
+        log_error("none of the rules decides about such a tree at any of the temperatures; expected other --accepts, or --temperatures 0");
+        return STATUS_USAGE;
+    }
     if (plan->cells <= PLAN_MOST_CELLS)
         return STATUS_OK;
     log_error("the lists make %d cells, expected at most %d", plan->cells, PLAN_MOST_CELLS);

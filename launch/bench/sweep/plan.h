@@ -37,6 +37,7 @@ struct plan_options {
     struct plan_rules accepts; /* those that are lossless unless others are asked for; at temperature 0 those coincide */
     int length_for_batches;
     int batch_everywhere; /* several sequences at every temperature and rule, not at the first alone */
+    enum tree_kind shape; /* of drafts: of a tree no length is chosen, and rules that do not decide about it are left out */
     int fill;             /* prompts of a pass for each of its sequences at least */
 };
 

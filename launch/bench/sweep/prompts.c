@@ -66,6 +66,8 @@ static enum status close_file(FILE *file, const char *path)
 
 static const char *split_of(const struct bench *bench, int prompts)
 {
+    if (bench->plan.options.synthetic || bench->plan.options.shape != TREE_CHAIN)
+        return NULL;
     if (bench->alphas > 0)
         return "the texts of --alpha; v on every second prompt of the file, the others are measured";
     return prompts > 1 ? "every second prompt of the file; the others are measured" : "the prompt that is measured, for there is no other";
@@ -80,7 +82,7 @@ enum status bench_split_prompts(struct bench *bench)
 
     snprintf(folder, sizeof folder, "%.3000s/calibration", bench->output);
     TRY(bench_make_folder(folder));
-    bench->split = bench->plan.options.synthetic ? NULL : split_of(bench, 1);
+    bench->split = split_of(bench, 1);
     if (bench->run.input.prompt != NULL)
         return STATUS_OK;
     from = fopen(path, "r");
@@ -95,7 +97,7 @@ enum status bench_split_prompts(struct bench *bench)
     if (calibrating != NULL) {
         int prompts = deal_out(from, measured, calibrating);
 
-        bench->split = bench->plan.options.synthetic ? NULL : split_of(bench, prompts);
+        bench->split = split_of(bench, prompts);
         status = close_file(calibrating, calibrating_path);
     }
     if (measured != NULL && close_file(measured, measured_path) != STATUS_OK)

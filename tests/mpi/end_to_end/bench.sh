@@ -121,6 +121,14 @@ for table in 1 2 3 4; do
     expect "no table $table in $(cat "$WORK/set/report.md")" '[ "$(sed -n "/^## Table $table/,/^## [^T]*$/p" "$WORK/set/report.md" | sed "1d; /^## Table/,\$d" | grep -cE "^. (stories|letters) +. (draft|lookup:min=1,max=4) +. +0 . any ")" = 4 ]'
 done
 expect "the whole does not say how predictions hold" 'grep -q "within 10 % for [0-4] of 4 cells with drafts of all parts" "$WORK/set/report.md"'
+# Two shapes: the same numbers of drafts in each; nothing is predicted of the tree, and no length is chosen for it.
+"$tandem" bench --draft-lengths 2,auto --temperatures 0 --batches 1 --repetitions 2 --requests 2 --max-tokens 12 --noise-limit 1000 --extra-time 0 --tree chain --tree top-k --output "$WORK/shapes" \
+    >"$WORK/out" 2>"$WORK/err" || fail "two shapes: exit $?: $(cat "$WORK/err")"
+for shape in chain top-k; do
+    expect "no $shape in $(cat "$WORK/shapes/report.md")" '[ "$(sed -n "/^## Shapes/,/^## Table 4/p" "$WORK/shapes/report.md" | grep -cE "^. completion +. draft +. +0 . any +. +2 . $shape +. +[1-3]\.")" = 1 ]'
+done
+expect "a length is chosen for a tree" '! grep -q "K auto" "$WORK/shapes/02-prompts-draft-top-k/report.md" && grep -q "K auto" "$WORK/shapes/01-prompts-draft-chain/report.md"'
+expect "something is predicted of a tree" '[ ! -e "$WORK/shapes/02-prompts-draft-top-k/prediction.json" ] && [ -s "$WORK/shapes/01-prompts-draft-chain/prediction.json" ]'
 rm "$WORK/set"/report.* "$WORK/set"/0*/report.*
 "$tandem" report "$WORK/set" --noise-limit 1000 >"$WORK/out" 2>"$WORK/err" || fail "report of a set: exit $?: $(cat "$WORK/err")"
 expect "the report of a set did not come back" '[ -s "$WORK/set/report.html" ] && [ "$(ls "$WORK/set"/0*/report.md | wc -l)" = 4 ] && grep -q "^## Table 4" "$WORK/out"'
@@ -170,8 +178,12 @@ expect "further repetitions are not said" 'grep -qE "and more of those that were
 
 # How many drafts a drawn tree has may not depend on what became of those before, which were drawn beside each other: where the length is left open it is
 # the usual one in each round.
-"$tandem" bench "${again[@]}" --noise-limit 1000 --extra-time 0 --tree top-k --accepts multistep --temperatures 1 --draft-lengths 12,auto --requests 3 --max-tokens 24 --output "$WORK/open" >"$WORK/out" 2>"$WORK/err" ||
+"$tandem" bench "${again[@]}" --noise-limit 1000 --extra-time 0 --tree top-k --accepts multistep --temperatures 1 --draft-lengths 11,12 --requests 3 --max-tokens 24 --output "$WORK/open" >"$WORK/out" 2>"$WORK/err" ||
     fail "a tree of any number of drafts: exit $?: $(cat "$WORK/err")"
+sed -i 's/"draft_length": *11\b/"draft_length": -1/' "$WORK/open/raw/same-node/plan.json"
+rm "$WORK/open/raw/same-node/passes.jsonl"
+"$tandem" run --sweep "$WORK/open/raw/same-node/plan.json" --prompts "$WORK/open/prompts.jsonl" --tree top-k --drafters 1 --verifiers 1 --max-tokens 24 --ignore-eos >"$WORK/out" 2>"$WORK/err" ||
+    fail "a tree whose length is left open: exit $?: $(cat "$WORK/err")"
 grep "\"cell\":[12],.*\"warm_up\":false" "$WORK/open/raw/same-node/passes.jsonl" | grep -o "\"drafted\":[0-9]*" >"$WORK/open.drafted"
 if grep -q '"fallback_rounds":[1-9]' "$WORK/open/raw/same-node/passes.jsonl"; then
     echo "open: drafts not counted, for the drafter missed a deadline"
@@ -193,6 +205,10 @@ refused 64 "--task is 'a/b=x', expected NAME=FILE, a name of letters" bench --ta
 refused 64 "--task has the name 'a' twice, for $PROMPTS and for $WORK/stories.in" bench --task a="$PROMPTS" --task a="$WORK/stories.in" --output "$WORK/none"
 refused 66 "--task a: $WORK/no.in: No such file" bench --task a="$WORK/no.in" --output "$WORK/none"
 refused 64 "--task names files of prompts, expected no --prompts beside it" bench --task a="$PROMPTS" --prompts "$PROMPTS" --output "$WORK/none"
+refused 64 "--tree has 'top-k' twice" bench --tree top-k --tree=top-k --output "$WORK/none"
+refused 64 "--tree is 'bush', expected chain" bench --tree chain --tree bush --output "$WORK/none"
+refused 64 "--draft-lengths has auto alone, and of a tree no length is chosen" bench --tree top-k --draft-lengths auto --output "$WORK/none"
+refused 64 "none of the rules decides about such a tree" bench --tree iid --accepts walk --output "$WORK/none"
 refused 64 "--draft has 'lookup' twice" bench --draft lookup --draft=lookup --output "$WORK/none"
 refused 66 "nothing: no such file or folder" bench --target "$SOURCE/launch/demo/target" --draft lookup --draft "$WORK/nothing" --output "$WORK/unused"
 expect "a draft that is missing leaves $(ls "$WORK/unused")" '[ ! -e "$WORK/unused" ] || rmdir "$WORK/unused"'

@@ -115,6 +115,46 @@ static void test_plan__rules_that_are_one_are_measured_once(void **state)
     assert_false(plan_is_lossless(&plan));
 }
 
+/* Of trees no length is chosen, and only rules that decide about the shape are measured: the first of them with several sequences, too. */
+static void test_plan__trees_have_the_rules_that_take_them(void **state)
+{
+    static const struct {
+        enum tree_kind shape;
+        int cold, rejection, walk, multistep, first; /* cells at temperature 0, and by these rules at 1 */
+    } expected[] = {{TREE_CHAIN, 1, 1, 1, 1, ACCEPT_REJECTION},   {TREE_TOP_K, 1, 0, 1, 1, ACCEPT_REJECTION},
+                    {TREE_DYNAMIC, 1, 0, 1, 0, ACCEPT_REJECTION}, {TREE_SEQUOIA, 1, 0, 1, 0, ACCEPT_REJECTION},
+                    {TREE_IID, 0, 0, 0, 1, ACCEPT_MULTISTEP},     {TREE_OWN, 1, 0, 1, 0, ACCEPT_REJECTION}};
+    struct plan_options options;
+
+    (void)state;
+    plan_defaults(0, &options);
+    options.temperatures = (struct plan_list){.count = 2, .value = {0, 1}};
+    assert_int_equal(plan_read_rules("accepts", "rejection,walk,multistep", &options.accepts), STATUS_OK);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        int autos = 0;
+
+        options.shape = expected[i].shape;
+        assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+        assert_int_equal(has(&plan, 0, ACCEPT_REJECTION, 1), expected[i].cold);
+        assert_int_equal(has(&plan, 1, ACCEPT_REJECTION, 1), expected[i].rejection);
+        assert_int_equal(has(&plan, 1, ACCEPT_WALK, 1), expected[i].walk);
+        assert_int_equal(has(&plan, 1, ACCEPT_MULTISTEP, 1), expected[i].multistep);
+        for (int c = 0; c < plan.cells; c++) {
+            autos += plan.cell[c].draft_length == PLAN_AUTO;
+            assert_true(plan.cell[c].sequences == 1 || plan.cell[c].rule.accept == expected[i].first);
+        }
+        assert_int_equal(autos > 0, expected[i].shape == TREE_CHAIN);
+    }
+    options.shape = TREE_IID;
+    options.temperatures.count = 1;
+    assert_int_equal(plan_make(&options, &plan), STATUS_USAGE);
+    options.shape = TREE_TOP_K;
+    options.draft_lengths = (struct plan_list){.count = 1, .value = {PLAN_AUTO}};
+    assert_int_equal(plan_make(&options, &plan), STATUS_USAGE);
+    options.shape = TREE_CHAIN;
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+}
+
 /* The paper's Table 5: a group for each number, at temperature 0, too, where a lossless rule is greedy. Their cells go to the sweep by that text. */
 static void test_plan__a_rule_is_measured_with_each_of_its_numbers(void **state)
 {
@@ -264,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_plan__every_cell_has_a_solo_under_its_terms),
         cmocka_unit_test(test_plan__what_calibrates_has_the_rows_of_every_cell),
         cmocka_unit_test(test_plan__rules_that_are_one_are_measured_once),
+        cmocka_unit_test(test_plan__trees_have_the_rules_that_take_them),
         cmocka_unit_test(test_plan__a_rule_is_measured_with_each_of_its_numbers),
         cmocka_unit_test(test_plan__wrong_rules_are_refused_and_leave_the_old),
         cmocka_unit_test(test_plan__drawn_verdicts_know_one_rule),
