@@ -28,13 +28,13 @@ struct window {
     int columns;     /* of the window that are in it */
     int32_t token[LEVELS][WINDOW];
     int8_t end[WINDOW]; /* the draft that is the column's last */
+    struct ngram_pool pool;
 };
 
 struct lookahead_draft {
     struct arena arena;
     int levels, columns, paths;
-    struct ngram_pool pool; /* of all sequences */
-    struct window *window;  /* [slots] */
+    struct window *window; /* [slots] */
 };
 
 /* Some token of the text. */
@@ -46,26 +46,28 @@ static int32_t any_token(struct window *window, const struct mirror *mirror)
 
 static void begin(const struct lookahead_draft *state, struct window *window, const struct mirror *mirror)
 {
-    *window = (struct window){.opened = mirror->opened, .draw = mirror->line};
+    *window = (struct window){.opened = mirror->opened, .draw = mirror->line, .pool = window->pool};
+    ngram_pool_clear(&window->pool);
     for (int level = 0; level < state->levels; level++)
         for (int i = 0; i < state->columns; i++)
             window->token[level][i] = any_token(window, mirror);
 }
 
-static void pool_text(struct lookahead_draft *state, struct window *window, const struct mirror *mirror)
+static void pool_text(struct window *window, const struct mirror *mirror)
 {
-    int n = state->pool.n;
+    int n = window->pool.n;
 
     for (int end = window->pooled > n ? window->pooled : n; end <= mirror->length; end++)
-        ngram_pool_add(&state->pool, mirror->tokens + end - n);
+        ngram_pool_add(&window->pool, mirror->tokens + end - n);
     window->pooled = mirror->length + 1;
 }
 
 /* The n-grams that begin with the newest token, as far as there is room. */
-static void add_ngrams(const struct lookahead_draft *state, const struct mirror *mirror, int paths, int room, struct draft_output *output)
+static void add_ngrams(const struct lookahead_draft *state, const struct window *window, const struct mirror *mirror, int paths, int room,
+                       struct draft_output *output)
 {
     const int32_t *found[PATHS];
-    int count = ngram_pool_find(&state->pool, mirror->tokens[mirror->length - 1], paths, found);
+    int count = ngram_pool_find(&window->pool, mirror->tokens[mirror->length - 1], paths, found);
 
     for (int path = 0; path < count; path++)
         for (int level = 0, at = -1; level < state->levels && output->count < room; level++)
@@ -91,12 +93,12 @@ static void propose(struct lookahead_draft *state, struct mirror *mirror, struct
 
     if (window->opened != mirror->opened)
         begin(state, window, mirror);
-    pool_text(state, window, mirror);
+    pool_text(window, mirror);
     window->length = mirror->length;
     window->columns = !takes_trees || columns < 0 ? 0 : columns < state->columns ? columns : state->columns;
     output->is_tree = takes_trees;
     output->count = 0;
-    add_ngrams(state, mirror, takes_trees ? state->paths : 1, mirror->wanted - window->columns * state->levels, output);
+    add_ngrams(state, window, mirror, takes_trees ? state->paths : 1, mirror->wanted - window->columns * state->levels, output);
     add_window(state, window, output);
     mirror->drafted = output->count;
 }
@@ -134,7 +136,7 @@ static void lookahead_learn(void *opaque, const struct mirror *mirror, const str
         for (int level = 0; level < state->levels; level++)
             ngram[level] = window->token[level][i];
         ngram[state->levels] = fresh[i] = commit->own[window->end[i] + 1];
-        ngram_pool_add(&state->pool, ngram);
+        ngram_pool_add(&window->pool, ngram);
     }
     move(state, window, mirror, commit->count, fresh);
     window->length = -1; /* a Commit that comes twice says nothing new */
@@ -162,9 +164,10 @@ static enum status lookahead_open(struct draft *draft, const struct draft_parts 
     state->levels = way->ngram - 1;
     state->columns = way->window;
     state->paths = way->guesses;
-    TRY_TO(arena_open(&state->arena, windows + ngram_pool_bytes(way->ngram), "the n-grams"), release);
+    TRY_TO(arena_open(&state->arena, windows + (size_t)terms->slots * ngram_pool_bytes(way->ngram), "the n-grams"), release);
     state->window = arena_take(&state->arena, (size_t)terms->slots * sizeof *state->window);
-    ngram_pool_init(&state->pool, &state->arena, way->ngram);
+    for (int i = 0; i < terms->slots; i++)
+        ngram_pool_init(&state->window[i].pool, &state->arena, way->ngram);
     *draft = (struct draft){.kind = &draft_lookahead_kind, .state = state};
     return STATUS_OK;
 

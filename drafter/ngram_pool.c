@@ -15,17 +15,22 @@ size_t ngram_pool_bytes(int n)
 void ngram_pool_init(struct ngram_pool *pool, struct arena *arena, int n)
 {
     *pool = (struct ngram_pool){.n = n, .token = arena_take(arena, ngram_pool_bytes(n))};
-    memset(pool->token, 0xff, all_tokens(n) * sizeof *pool->token);
+    ngram_pool_clear(pool);
+}
+
+void ngram_pool_clear(struct ngram_pool *pool)
+{
+    memset(pool->token, 0xff, all_tokens(pool->n) * sizeof *pool->token);
 }
 
 static int32_t *place_of(const struct ngram_pool *pool, int32_t token)
 {
-    uint32_t place = (uint32_t)token * UINT32_C(2654435761) >> 19; /* of 13 bits */
+    uint32_t place = (uint32_t)token * UINT32_C(2654435761) >> 21; /* of 11 bits */
 
     return pool->token + (size_t)place * NGRAM_POOL_WAYS * (size_t)pool->n;
 }
 
-_Static_assert(NGRAM_POOL_PLACES == 1 << (32 - 19), "a place for each hash");
+_Static_assert(NGRAM_POOL_PLACES == 1 << (32 - 21), "a place for each hash");
 
 void ngram_pool_add(struct ngram_pool *pool, const int32_t *tokens)
 {

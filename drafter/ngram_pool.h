@@ -1,4 +1,4 @@
-/* A pool of n-grams by their first token, the newest first: what may follow that token. It owns a table of places, each for the n-grams of the few
+/* A pool of n-grams of one sequence by their first token, the newest first: what may follow that token. It owns a table of places, each for the n-grams of the few
  * tokens that meet there; a new one takes the place of the oldest. Local; never sends or waits, and takes memory at init alone. */
 #ifndef TANDEM_DRAFTER_NGRAM_POOL_H
 #define TANDEM_DRAFTER_NGRAM_POOL_H
@@ -6,7 +6,7 @@
 #include "common/base/arena.h"
 #include <stdint.h>
 
-enum { NGRAM_POOL_PLACES = 1 << 13, NGRAM_POOL_WAYS = 8 };
+enum { NGRAM_POOL_PLACES = 1 << 11, NGRAM_POOL_WAYS = 8 };
 
 struct ngram_pool {
     int n;          /* tokens of each, at least 2 */
@@ -15,6 +15,8 @@ struct ngram_pool {
 
 size_t ngram_pool_bytes(int n);
 void ngram_pool_init(struct ngram_pool *pool, struct arena *arena, int n);
+/* Empties the pool, for another sequence. */
+void ngram_pool_clear(struct ngram_pool *pool);
 /* The newest is the first from now on, whether it was there or not.  tokens: [n] */
 void ngram_pool_add(struct ngram_pool *pool, const int32_t *tokens);
 /* The n-grams that begin with the token, at most `most`. Returns how many.  found: [most] what follows it in each, [n - 1], until the next is added

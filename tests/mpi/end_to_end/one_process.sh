@@ -56,6 +56,13 @@ same again_own again_job
 checks=$((checks + 1))
 [ $((3 * $(figure again_job rounds))) -lt $((2 * $(figure again_own rounds))) ] ||
     fail "lookup:job=1 has $(figure again_job rounds) rounds, lookup $(figure again_own rounds)"
+# With two drafts there is room for an n-gram, with ten for a window, too: n-grams that no text has had come of what the target says behind it.
+drafted few_guesses --draft lookahead:guesses=1 --draft-length 2
+drafted guesses --draft lookahead:guesses=1 --draft-length 10
+checks=$((checks + 1))
+[ $((20 * $(figure one_guesses rounds))) -lt $((19 * $(figure one_few_guesses rounds))) ] ||
+    fail "lookahead has $(figure one_guesses rounds) rounds with a window, $(figure one_few_guesses rounds) without"
+drafted tree_of_copies --draft lookup --tree top-k --draft-length 8 --max-sequences 3
 drafted layers --draft self:layers=3 --threads 2
 # Fewer steps of the draft model, and what they are is told; the same rounds.
 drafted cascade --cascade lookup --draft-length 8 --verbose
@@ -105,8 +112,12 @@ walked=(--accept walk --temperature 0.8 --seed 5 --repetition-penalty 1.2 --top-
 job walked --solo --verifiers 1 "${over[@]}" "${walked[@]}" || fail "walked: exit $?"
 drafted tree_walk "${walked[@]}" --tree dynamic --draft-length 16
 same one_tree_walk walked
+drafted guesses_walk "${walked[@]}" --draft lookahead
+same one_guesses_walk walked
 same one_together one_model
 same one_lookup one_model
+same one_guesses one_model
+same one_tree_of_copies one_model
 same one_layers one_model
 same one_frequent one_model
 same one_stopping one_model
