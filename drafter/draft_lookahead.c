@@ -1,8 +1,8 @@
 /* Lookahead decoding (Fu et al. 2024): the target drafts for itself. Beside n-grams that may follow, the tree of a proposal has a window of guesses:
  * a chain of `window` tokens for the next places, and behind the i-th of them what the target has said there in the rounds before, n - 1 tokens in
  * all. The target's own token behind each of these columns makes a new n-gram with it, for the pool, and is the column's last guess in the next round
- * (Jacobi iteration, Santilli et al. 2023). N-grams of the committed texts are in the pool, too. q is the point mass on each token. Rules that
- * compare tokens may be told any tree; for others the proposal is a chain, the newest n-gram of the pool, which then has those of the texts alone.
+ * (Jacobi iteration, Santilli et al. 2023). N-grams of the text are in the pool, too. q is the point mass on each token. Rules that
+ * compare tokens may be told any tree; for others the proposal is a chain, the newest n-gram of the pool, which then has those of the text alone.
  *
  *     newest token --- g1 --- g2 --- g3      the window's chain (level 0)
  *        |             |      |      |
@@ -87,9 +87,8 @@ static void add_window(const struct lookahead_draft *state, struct window *windo
 
 static void propose(struct lookahead_draft *state, struct mirror *mirror, struct draft_output *output)
 {
-    const struct rule *rule = rule_of(&mirror->sampling);
     struct window *window = &state->window[mirror->slot];
-    int takes_trees = rule->trees && rule->siblings == RULE_SIBLINGS_ANY, columns = (mirror->wanted - state->levels) / state->levels;
+    int takes_trees = rule_takes_shape(rule_of(&mirror->sampling), TREE_OWN), columns = (mirror->wanted - state->levels) / state->levels;
 
     if (window->opened != mirror->opened)
         begin(state, window, mirror);

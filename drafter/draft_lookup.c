@@ -63,8 +63,8 @@ struct copy {
     int32_t token[MESSAGE_MAX_DRAFT];
 };
 
-/* Tokens that stand by the length of the n-gram that they follow: 0.50 and 0.80 were counted with n-grams of 1 and of 2 tokens and more (the README
- * of the drafter); which numbers they are changes little. */
+/* Tokens that stand by the length of the n-gram that they follow: 0.50 and 0.80 were counted with n-grams of 1 and of 2 tokens and more
+ * (launch/bench/results/drafts.md); which numbers they are changes little. */
 static double stands_behind(int n)
 {
     return n == 1 ? 0.5 : n == 2 ? 0.7 : 0.8;
@@ -122,9 +122,7 @@ static void grow_tree(struct lookup_draft *state, struct mirror *mirror, struct 
 
 static int grows(const struct lookup_draft *state, const struct mirror *mirror)
 {
-    const struct rule *rule = rule_of(&mirror->sampling);
-
-    return state->shape.kind != TREE_CHAIN && mirror->wanted > 1 && rule->trees && rule->siblings == RULE_SIBLINGS_ANY;
+    return state->shape.kind != TREE_CHAIN && mirror->wanted > 1 && rule_takes_shape(rule_of(&mirror->sampling), TREE_OWN);
 }
 
 static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)

@@ -64,7 +64,7 @@ DEVICE_CODE uint32_t rule_coin(const struct sampling *sampling, int depth);
  * matter whether a chain is told as a tree.  node: the one that is tested, or the one after the parent whose children are drawn, by the index in the
  * proposal */
 uint32_t rule_tree_coin(const struct sampling *sampling, int depth, int node);
-/* Does it decide about drafts of this shape? A chain suits all. */
+/* Does it decide about drafts of this shape? A chain suits all; TREE_OWN, any tree of point masses, the rules that compare tokens. */
 int rule_takes_shape(const struct rule *rule, enum tree_kind shape);
 /* The rule's own row and name, whatever the temperature; NULL where `accept` is none. */
 const struct rule *rule_row(int accept);
