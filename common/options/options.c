@@ -298,19 +298,13 @@ static enum status check_breakage(const struct options *options)
     return STATUS_USAGE;
 }
 
-/* Such a tree is of point masses, and as large as it is. */
+/* Such a tree is as large as is asked for. */
 static enum status check_own_tree(const struct options *options)
 {
     const char *kind = options_draft_kind(&options->model.draft_way)->name;
-    const struct rule *rule = rule_of(&options->request.sampling);
-    int is_cold = options->request.sampling.temperature == 0;
 
     if (options->rounds.tree != NULL)
         log_error("--tree %s: --draft %s proposes a tree of its own, expected no --tree", options->rounds.tree, kind);
-    else if (rule != NULL && (rule->siblings != RULE_SIBLINGS_ANY || !rule->trees))
-        log_error(
-            "--draft %s proposes trees without q, which only rules that compare tokens can decide about; expected --accept walk or coupled%s, not %s",
-            kind, is_cold ? "" : ", or --temperature 0", rule->name);
     else if (options->rounds.stopping.kind != STOPPING_NEVER)
         log_error("--draft %s proposes as many tokens as are asked for, expected no --stop-drafting %s", kind, options->rounds.stop_drafting);
     else if (options->rounds.synthetic_acceptance >= 0)
@@ -329,6 +323,12 @@ static enum status check_tree(const struct options *options)
 
     if (options->rounds.shape.kind == TREE_CHAIN || options->rounds.solo)
         return STATUS_OK;
+    if (!kind->draws && rule != NULL && !rule_takes_shape(rule, TREE_OWN)) {
+        log_error(
+            "--draft %s proposes trees without q, which only rules that compare tokens can decide about; expected --accept walk or coupled%s, not %s",
+            kind->name, options->request.sampling.temperature == 0 ? "" : ", or --temperature 0", rule->name);
+        return STATUS_USAGE;
+    }
     if (kind->own_tree)
         return check_own_tree(options);
     if (rule != NULL && !rule->trees)
@@ -336,9 +336,6 @@ static enum status check_tree(const struct options *options)
                   "k-sequential or traversal%s",
                   tree, rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature",
                   options->request.sampling.temperature == 0 ? "" : ", or --temperature 0");
-    else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && !kind->draws)
-        log_error("--tree %s: --draft %s draws nothing, and --accept %s is of drafts that are drawn; expected --accept walk or coupled, or --temperature 0",
-                  tree, kind->name, rule->name);
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_DYNAMIC)
         log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_SEQUOIA)

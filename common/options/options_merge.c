@@ -120,7 +120,7 @@ enum status options_merge_check(const struct options *options)
                   "not %s",
                   is_cold ? "" : ", or --temperature 0", rule->name);
     else if (has_own_tree(options) != NULL)
-        log_error("--merge joins chains, and %s proposes trees", has_own_tree(options));
+        log_error("--merge joins chains, and %s proposes trees; expected other kinds of --list-drafters", has_own_tree(options));
     else if (options->rounds.shape.kind != TREE_CHAIN)
         log_error("--merge joins chains, expected no --tree %s", options->rounds.tree);
     else if (options->rounds.synthetic_acceptance >= 0)

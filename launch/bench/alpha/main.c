@@ -33,7 +33,7 @@ static void print_usage(void)
         "The target decodes the prompts alone, in one process, and at each token every draft says what it would have proposed: which "
         "share of drafts is accepted, at which place of a proposal, and how many tokens a round would have. Nothing is drafted, so many drafts take "
         "one run.\n\n"
-        "  --draft D[,D2...]     what --draft of tandem run may be, but lookup:job=1; may be given several times, 8 in all\n"
+        "  --draft D[,D2...]     what --draft of tandem run may be, but lookup:job=1 and lookahead; may be given several times, 8 in all\n"
         "  --tokens N            tokens that the target decodes at most; default 10000\n"
         "  --json FILE           the figures, too\n\n"
         "Errors are standard errors over texts. Exit codes: 0 done; 64 usage; 65 a model or a prompt; 66 a file that is missing; 74 I/O.\n");

@@ -218,7 +218,9 @@ static enum status read_summary(const char *folder, json_t **summary)
     TRY(run_read_json(path, 0, summary));
     if (json_is_array(json_object_get(*summary, "placements")))
         return STATUS_OK;
-    log_error("%s: it has no placements, expected a summary of tandem bench", path);
+    log_error("%s: %s", path,
+              json_is_array(json_object_get(*summary, "rows")) ? "it is of several tasks, drafts or shapes, expected the folder of one of its parts"
+                                                               : "it has no placements, expected a summary of tandem bench");
     json_decref(*summary);
     return STATUS_DATA;
 }

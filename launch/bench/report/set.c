@@ -109,10 +109,11 @@ static void add_shape(struct set *set, int part, const json_t *cell)
 {
     const char *tree = json_string_value(json_object_get(set->summary[part], "tree"));
 
-    if (tree != NULL && set->shapes < SET_MOST_SHAPES)
+    set->has_trees |= tree != NULL;
+    if (set->shapes < SET_MOST_SHAPES)
         set->shape[set->shapes++] = (struct set_shape){.task = task_of(set, part),
                                                        .draft = text(json_object_get(set->summary[part], "draft"), "path"),
-                                                       .tree = tree,
+                                                       .tree = tree != NULL ? tree : "chain",
                                                        .accept = text(cell, "accept"),
                                                        .temperature = number(cell, "temperature"),
                                                        .tokens_per_round = number(cell, "tokens_per_round"),

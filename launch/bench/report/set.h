@@ -33,7 +33,7 @@ struct set {
     struct set_row row[SET_MOST_ROWS];
     int rows;
     struct set_shape shape[SET_MOST_SHAPES]; /* those of one task, draft, temperature and rule behind each other, by their number of drafts */
-    int shapes;                              /* 0: no shape was named */
+    int shapes, has_trees;                   /* has_trees: some shape was named, or is a drafter's own */
     int cells, near; /* with drafts: predicted, and within a tenth of it */
 };
 

@@ -12,8 +12,9 @@ static const char why_1[] =
     "Factors of arithmetic operations and of speed by theorems 3.11 and 3.8 at c = 0 and c_hat = 0, as the paper has them, for each alpha.";
 static const char why_2[] = "What was measured. `~` marks a speed whose standard error is beyond the limit.";
 static const char why_3[] = "Counted in the job; offline, on the other prompts, with nothing drafted (tandem alpha); and D_LK = 1 - sum min(p, q).";
-static const char why_shapes[] =
-    "Tokens per round do not depend on the machine, speed does: it is what the round's step costs with so many rows. One sequence.";
+static const char why_shapes[] = "Tokens per round do not depend on the machine, speed does. Speed is over the target alone in turns with it; parts "
+                                 "are measured one after another, so "
+                                 "speed is what compares, not tokens/s. One sequence.";
 static const char why_4[] =
     "Expected is theorem 3.8 with the measured alpha and c; predicted was said before anything was drafted; empirical was measured.";
 
@@ -137,7 +138,7 @@ void set_write_tables(const struct set *set, enum table_form form, FILE *to)
     static struct table table;
 
     table_2(set, &table, form, to);
-    if (set->shapes > 0)
+    if (set->has_trees)
         table_of_shapes(set, &table, form, to);
     table_4(set, &table, form, to);
     table_3(set, &table, form, to);
@@ -216,7 +217,7 @@ void set_write_json(const struct set *set, FILE *to)
                                         known(row->expected), "predicted_speedup", known(row->predicted > 0 ? row->predicted : -1),
                                         "output_throughput", row->tokens_per_second, "solo_throughput", row->solo, "beyond_noise_limit", row->noisy));
     }
-    for (int i = 0; i < set->shapes; i++) {
+    for (int i = 0; set->has_trees && i < set->shapes; i++) {
         const struct set_shape *shape = &set->shape[i];
 
         json_array_append_new(shapes, json_pack("{s:s, s:s, s:s, s:s, s:f, s:i, s:f, s:f, s:f, s:b}", "task", shape->task, "draft", shape->draft,

@@ -63,6 +63,13 @@ static json_t *placements_of(struct bench *bench, int *code)
     return json_text_whole(array, failed);
 }
 
+static json_t *tree_name(const struct options *run)
+{
+    if (run->rounds.shape.kind == TREE_OWN)
+        return json_string("its own");
+    return run->rounds.tree != NULL ? json_text_string(run->rounds.tree) : json_null();
+}
+
 static json_t *describe(struct bench *bench, json_t *placements)
 {
     static const char *const ahead[] = {[RUN_AHEAD_AUTO] = "auto", [RUN_AHEAD_ON] = "on", [RUN_AHEAD_OFF] = "off"};
@@ -86,7 +93,7 @@ static json_t *describe(struct bench *bench, json_t *placements)
     failed |= json_object_update_new(
         object, json_pack("{s:f, s:f}", "lenience", bench->run.request.sampling.lenience, "threshold", bench->run.request.sampling.threshold));
     failed |= json_object_set_new(object, "task", bench->task_name != NULL ? json_string(bench->task_name) : json_null());
-    failed |= json_object_set_new(object, "tree", bench->run.rounds.tree != NULL ? json_text_string(bench->run.rounds.tree) : json_null());
+    failed |= json_object_set_new(object, "tree", tree_name(&bench->run));
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));
     return json_text_whole(object, failed);
@@ -108,9 +115,13 @@ static int has_measured(const struct bench *bench)
 /* quiet: the table of its report goes to that file; NULL: to stdout */
 static enum status run_part(struct bench *bench, const char *quiet, int *code)
 {
+    char left_out[PLAN_TEXT];
     json_t *placements;
 
     TRY(placement_list(&bench->run, bench->placement, &bench->placements));
+    plan_left_out(&bench->plan, left_out);
+    if (*left_out != '\0')
+        log_info("rules that do not decide about drafts of this shape are left out: %s", left_out);
     TRY(bench_split_prompts(bench));
     for (int i = 0; i < bench->placements; i++)
         TRY(bench_plan_job(bench, i, bench->output, &bench->plan)); /* a dry run looks at the folder, too */

@@ -141,18 +141,50 @@ static int has_numbers(const struct plan_list *lengths)
     return 0;
 }
 
+/* The one fixed length of cells that have few: the usual one, or the longest of those that were asked for and are no longer, or the first. */
+static int length_for_few(const struct plan_options *options)
+{
+    const struct plan_list *lengths = &options->draft_lengths;
+    int best = PLAN_AUTO, first = PLAN_AUTO;
+
+    for (int i = 0; i < lengths->count; i++) {
+        int length = (int)lengths->value[i];
+
+        first = first < 1 ? length : first;
+        if (length >= 1 && length <= options->length_for_batches && length > best)
+            best = length;
+    }
+    return best >= 1 ? best : first >= 1 ? first : options->length_for_batches;
+}
+
+void plan_left_out(const struct plan *plan, char *text)
+{
+    const struct plan_options *options = &plan->options;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int t = 0; t < options->temperatures.count; t++)
+        for (int a = 0; a < options->accepts.count && used < PLAN_TEXT; a++) {
+            const struct sampling sampling = sampling_of(options->temperatures.value[t], &options->accepts.rule[a]);
+
+            if (!rule_takes_shape(rule_of(&sampling), options->shape))
+                used += (size_t)snprintf(text + used, PLAN_TEXT - used, "%s%s at %g", used > 0 ? ", " : "",
+                                         rule_name(options->accepts.rule[a].accept), options->temperatures.value[t]);
+        }
+}
+
 enum status plan_make(const struct plan_options *options, struct plan *plan)
 {
-    const struct plan_list few = {.count = 2, .value = {options->length_for_batches, PLAN_AUTO}};
+    const struct plan_list few = {.count = 2, .value = {length_for_few(options), PLAN_AUTO}};
     int is_first = 0;
 
     plan->options = *options;
     plan->cells = 0;
     for (int t = 0; t < options->temperatures.count; t++)
-        for (int a = 0; a < options->accepts.count; a++)
+        for (int a = 0, rules = 0; a < options->accepts.count; a++)
             if (is_another(options, t, a))
                 add_group(plan, options->temperatures.value[t], &options->accepts.rule[a], 1,
-                          a > 0 && options->quick ? &few : &options->draft_lengths);
+                          rules++ > 0 && options->quick ? &few : &options->draft_lengths);
     for (int t = 0; t < options->temperatures.count; t++)
         for (int a = 0; a < options->accepts.count; a++)
             if (is_another(options, t, a) && (is_first++ == 0 || options->batch_everywhere))
@@ -162,7 +194,7 @@ enum status plan_make(const struct plan_options *options, struct plan *plan)
         return STATUS_USAGE;
     }
     if (plan->cells == 0) {
-        log_error("none of the rules decides about such a tree at any of the temperatures; expected other --accepts, or --temperatures 0");
+        log_error("none of --accepts decides about the shape of drafts that --tree or --draft asks for at any of --temperatures; expected others");
         return STATUS_USAGE;
     }
     if (plan->cells <= PLAN_MOST_CELLS)

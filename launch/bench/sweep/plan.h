@@ -10,8 +10,9 @@
 enum {
     PLAN_MOST = 16, /* values of a list */
     PLAN_MOST_CELLS = 1024,
-    PLAN_AUTO = -1,     /* the draft length that the lead chooses */
-    PLAN_MOST_ROWS = 64 /* of a step that is timed before */
+    PLAN_AUTO = -1,      /* the draft length that the lead chooses */
+    PLAN_MOST_ROWS = 64, /* of a step that is timed before */
+    PLAN_TEXT = 512
 };
 
 struct plan_list {
@@ -68,6 +69,9 @@ enum status plan_make(const struct plan_options *options, struct plan *plan);
 /* What is timed before any draft is made, for predictions: the target alone, with as many sequences at once as `plan` has rows in a step, so that
  * each step has that many rows; at each temperature and rule. */
 void plan_calibration(const struct plan *plan, struct plan *calibration);
+/* The rules and temperatures that have no cells, as such a rule does not decide about the shape of drafts there: "rejection at 1"; none: "".  text:
+ * [PLAN_TEXT] */
+void plan_left_out(const struct plan *plan, char *text);
 int plan_most_sequences(const struct plan *plan);
 /* By the rules of its cells, and whether verdicts are drawn. */
 int plan_is_lossless(const struct plan *plan);

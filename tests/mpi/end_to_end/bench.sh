@@ -129,6 +129,7 @@ for shape in chain top-k; do
 done
 expect "a length is chosen for a tree" '! grep -q "K auto" "$WORK/shapes/02-prompts-draft-top-k/report.md" && grep -q "K auto" "$WORK/shapes/01-prompts-draft-chain/report.md"'
 expect "something is predicted of a tree" '[ ! -e "$WORK/shapes/02-prompts-draft-top-k/prediction.json" ] && [ -s "$WORK/shapes/01-prompts-draft-chain/prediction.json" ]'
+refused 65 "it is of several tasks, drafts or shapes, expected the folder of one of its parts" report "$WORK/shapes" "$WORK/set"
 rm "$WORK/set"/report.* "$WORK/set"/0*/report.*
 "$tandem" report "$WORK/set" --noise-limit 1000 >"$WORK/out" 2>"$WORK/err" || fail "report of a set: exit $?: $(cat "$WORK/err")"
 expect "the report of a set did not come back" '[ -s "$WORK/set/report.html" ] && [ "$(ls "$WORK/set"/0*/report.md | wc -l)" = 4 ] && grep -q "^## Table 4" "$WORK/out"'
@@ -208,7 +209,7 @@ refused 64 "--task names files of prompts, expected no --prompts beside it" benc
 refused 64 "--tree has 'top-k' twice" bench --tree top-k --tree=top-k --output "$WORK/none"
 refused 64 "--tree is 'bush', expected chain" bench --tree chain --tree bush --output "$WORK/none"
 refused 64 "--draft-lengths has auto alone, and of a tree no length is chosen" bench --tree top-k --draft-lengths auto --output "$WORK/none"
-refused 64 "none of the rules decides about such a tree" bench --tree iid --accepts walk --output "$WORK/none"
+refused 64 "none of --accepts decides about the shape of drafts" bench --tree iid --accepts walk --output "$WORK/none"
 refused 64 "--draft has 'lookup' twice" bench --draft lookup --draft=lookup --output "$WORK/none"
 refused 66 "nothing: no such file or folder" bench --target "$SOURCE/launch/demo/target" --draft lookup --draft "$WORK/nothing" --output "$WORK/unused"
 expect "a draft that is missing leaves $(ls "$WORK/unused")" '[ ! -e "$WORK/unused" ] || rmdir "$WORK/unused"'

@@ -26,8 +26,8 @@ static void test_plan__lists_are_read(void **state)
 
 static void test_plan__wrong_lists_are_refused_and_leave_the_old(void **state)
 {
-    static const char *const wrong[] = {"", ",", "1,", "1,,2", "33", "-1", "1.5", "a", "auto1", "1 2", "1;2", "0x10000000000", "nan", "inf",
-                                        "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"};
+    static const char *const wrong[] = {
+        "", ",", "1,", "1,,2", "33", "-1", "1.5", "a", "auto1", "1 2", "1;2", "0x10000000000", "nan", "inf", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"};
     struct plan_list list = {.count = 1, .value = {7}};
 
     (void)state;
@@ -115,6 +115,37 @@ static void test_plan__rules_that_are_one_are_measured_once(void **state)
     assert_false(plan_is_lossless(&plan));
 }
 
+/* Rules after the first, in the quick form, and several sequences have one fixed length of those that were asked for; the first rule that is measured
+ * has all. */
+static void test_plan__few_lengths_are_some_of_those_asked_for(void **state)
+{
+    static const struct {
+        struct plan_list asked;
+        int few;
+    } expected[] = {{{3, {1, 2, 6}}, 2}, {{2, {6, 8}}, 6}, {{2, {4, PLAN_AUTO}}, 4}, {{1, {PLAN_AUTO}}, 4}};
+    struct plan_options options;
+
+    (void)state;
+    plan_defaults(1, &options);
+    options.shape = TREE_OWN; /* so that rejection is left out */
+    options.temperatures = (struct plan_list){.count = 1, .value = {1}};
+    assert_int_equal(plan_read_rules("accepts", "rejection,walk,coupled", &options.accepts), STATUS_OK);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        options.shape = expected[i].asked.count > 1 ? TREE_OWN : TREE_CHAIN;
+        options.draft_lengths = expected[i].asked;
+        assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+        for (int c = 0, of_walk = 0; c < plan.cells; c++) {
+            const struct plan_cell *cell = &plan.cell[c];
+            int is_few = cell->rule.accept == ACCEPT_COUPLED || cell->sequences > 1;
+
+            of_walk += !cell->solo && cell->rule.accept == ACCEPT_WALK && cell->sequences == 1;
+            assert_true(cell->solo || !is_few || cell->draft_length == PLAN_AUTO || cell->draft_length == expected[i].few);
+            if (c + 1 == plan.cells && options.shape == TREE_OWN)
+                assert_int_equal(of_walk, expected[i].asked.count - (expected[i].asked.value[1] == PLAN_AUTO));
+        }
+    }
+}
+
 /* Of trees no length is chosen, and only rules that decide about the shape are measured: the first of them with several sequences, too. */
 static void test_plan__trees_have_the_rules_that_take_them(void **state)
 {
@@ -125,6 +156,7 @@ static void test_plan__trees_have_the_rules_that_take_them(void **state)
                     {TREE_DYNAMIC, 1, 0, 1, 0, ACCEPT_REJECTION}, {TREE_SEQUOIA, 1, 0, 1, 0, ACCEPT_REJECTION},
                     {TREE_IID, 0, 0, 0, 1, ACCEPT_MULTISTEP},     {TREE_OWN, 1, 0, 1, 0, ACCEPT_REJECTION}};
     struct plan_options options;
+    char text[PLAN_TEXT];
 
     (void)state;
     plan_defaults(0, &options);
@@ -144,8 +176,17 @@ static void test_plan__trees_have_the_rules_that_take_them(void **state)
             assert_true(plan.cell[c].sequences == 1 || plan.cell[c].rule.accept == expected[i].first);
         }
         assert_int_equal(autos > 0, expected[i].shape == TREE_CHAIN);
+        plan_left_out(&plan, text);
+        assert_int_equal(*text == '\0', expected[i].shape == TREE_CHAIN); /* which all decide about */
     }
+    options.shape = TREE_TOP_K;
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    plan_left_out(&plan, text);
+    assert_string_equal(text, "rejection at 1");
     options.shape = TREE_IID;
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    plan_left_out(&plan, text);
+    assert_string_equal(text, "rejection at 0, walk at 0, multistep at 0, rejection at 1, walk at 1");
     options.temperatures.count = 1;
     assert_int_equal(plan_make(&options, &plan), STATUS_USAGE);
     options.shape = TREE_TOP_K;
@@ -304,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_plan__every_cell_has_a_solo_under_its_terms),
         cmocka_unit_test(test_plan__what_calibrates_has_the_rows_of_every_cell),
         cmocka_unit_test(test_plan__rules_that_are_one_are_measured_once),
+        cmocka_unit_test(test_plan__few_lengths_are_some_of_those_asked_for),
         cmocka_unit_test(test_plan__trees_have_the_rules_that_take_them),
         cmocka_unit_test(test_plan__a_rule_is_measured_with_each_of_its_numbers),
         cmocka_unit_test(test_plan__wrong_rules_are_refused_and_leave_the_old),

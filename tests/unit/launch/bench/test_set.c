@@ -100,7 +100,7 @@ static void test_set__a_row_is_of_the_fastest_fixed_length_of_one_sequence(void 
         assert_true(row->speed == 1.5 && row->alpha == 0.6 && row->offline == 0.65 && row->distance == 0.3 && row->expected == 1.75 &&
                     row->predicted == 1.2 && row->solo == 50 && row->noisy);
     }
-    assert_true(set.cells == 4 && set.near == 2 && set.shapes == 0);
+    assert_true(set.cells == 4 && set.near == 2 && !set.has_trees);
     take_away();
 }
 
