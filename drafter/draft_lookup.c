@@ -34,20 +34,35 @@ static struct ngram_index *catch_up(struct lookup_draft *state, const struct mir
     return index;
 }
 
+/* Where to copy from: the places in the text behind each n-gram at its end, and what followed a longer one in another text, up to `wanted` tokens. */
+struct sources {
+    const struct ngram_index *index;
+    int places[NGRAM_LONGEST], found; /* the longest first */
+    const int32_t *from;              /* [others] */
+    int others;
+};
+
+static void find_sources(struct lookup_draft *state, const struct mirror *mirror, const struct ngram_text *text, int wanted, struct sources *sources)
+{
+    sources->index = catch_up(state, mirror);
+    sources->found = ngram_index_list(sources->index, text, sources->places);
+    sources->others = 0;
+    if (state->of_job)
+        sources->others = lookup_store_find(&state->store, state->index, mirror->slot, text,
+                                            sources->found > 0 ? sources->index->min + sources->found - 1 : 0, wanted, &sources->from);
+}
+
 /* Copies `wanted` tokens of what followed the longest n-gram to where the text goes on, fewer where another text that it comes from ends. Returns how
  * many. */
 static int copy_on(struct lookup_draft *state, const struct mirror *mirror, const struct ngram_text *text, int wanted, int32_t *to,
                    struct draft_output *output)
 {
-    const struct ngram_index *index = catch_up(state, mirror);
-    int places[NGRAM_LONGEST], found = ngram_index_list(index, text, places), others = 0;
-    const int32_t *from = NULL;
+    struct sources sources;
 
-    if (state->of_job)
-        others = lookup_store_find(&state->store, state->index, mirror->slot, text, found > 0 ? index->min + found - 1 : 0, wanted, &from);
-    output->count = others > 0 ? others : found > 0 ? wanted : 0;
+    find_sources(state, mirror, text, wanted, &sources);
+    output->count = sources.others > 0 ? sources.others : sources.found > 0 ? wanted : 0;
     for (int k = 0; k < output->count; k++) {
-        output->token[k] = to[k] = others > 0 ? from[k] : ngram_text_at(text, places[0] + k);
+        output->token[k] = to[k] = sources.others > 0 ? sources.from[k] : ngram_text_at(text, sources.places[0] + k);
         output->q[k] = (struct support){0};
     }
     return output->count;
@@ -73,16 +88,15 @@ static double stands_behind(int n)
 /* The copies that there are, the best first, for `wanted` tokens each. Returns how many. */
 static int list_copies(struct lookup_draft *state, const struct mirror *mirror, const struct ngram_text *text, int wanted, struct copy *copies)
 {
-    const struct ngram_index *index = catch_up(state, mirror);
-    int places[NGRAM_LONGEST], found = ngram_index_list(index, text, places), count = 0, others = 0;
-    const int32_t *from = NULL;
+    struct sources sources;
+    int count = 0, longest;
 
-    if (state->of_job)
-        others = lookup_store_find(&state->store, state->index, mirror->slot, text, found > 0 ? index->min + found - 1 : 0, wanted, &from);
-    if (others > 0)
-        copies[count++] = (struct copy){.from = from, .most = others, .at = -1, .stands = stands_behind(index->min + found)};
-    for (int i = 0; i < found; i++)
-        copies[count++] = (struct copy){.place = places[i], .most = wanted, .at = -1, .stands = stands_behind(index->min + found - 1 - i)};
+    find_sources(state, mirror, text, wanted, &sources);
+    longest = sources.index->min + sources.found - 1;
+    if (sources.others > 0)
+        copies[count++] = (struct copy){.from = sources.from, .most = sources.others, .at = -1, .stands = stands_behind(longest + 1)};
+    for (int i = 0; i < sources.found; i++)
+        copies[count++] = (struct copy){.place = sources.places[i], .most = wanted, .at = -1, .stands = stands_behind(longest - i)};
     for (int i = 0; i < count; i++)
         copies[i].share = copies[i].stands;
     return count;

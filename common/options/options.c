@@ -298,40 +298,26 @@ static enum status check_breakage(const struct options *options)
     return STATUS_USAGE;
 }
 
-/* Such a tree is as large as is asked for. */
-static enum status check_own_tree(const struct options *options)
-{
-    const char *kind = options_draft_kind(&options->model.draft_way)->name;
-
-    if (options->rounds.tree != NULL)
-        log_error("--tree %s: --draft %s proposes a tree of its own, expected no --tree", options->rounds.tree, kind);
-    else if (options->rounds.stopping.kind != STOPPING_NEVER)
-        log_error("--draft %s proposes as many tokens as are asked for, expected no --stop-drafting %s", kind, options->rounds.stop_drafting);
-    else if (options->rounds.synthetic_acceptance >= 0)
-        log_error("--draft %s: a path is that of the target's own tokens, expected no --synthetic-acceptance", kind);
-    else
-        return STATUS_OK;
-    return STATUS_USAGE;
-}
-
 /* A tree needs a drafter that makes one and a rule that decides about it. */
 static enum status check_tree(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
     const struct rule *rule = rule_of(&options->request.sampling);
     const char *tree = options->rounds.tree;
+    char asked[TREE_ASKED];
 
     if (options->rounds.shape.kind == TREE_CHAIN || options->rounds.solo)
         return STATUS_OK;
+    name_tree(options, asked);
     if (!kind->draws && rule != NULL && !rule_takes_shape(rule, TREE_OWN)) {
         log_error(
             "--draft %s proposes trees without q, which only rules that compare tokens can decide about; expected --accept walk or coupled%s, not %s",
             kind->name, options->request.sampling.temperature == 0 ? "" : ", or --temperature 0", rule->name);
         return STATUS_USAGE;
     }
-    if (kind->own_tree)
-        return check_own_tree(options);
-    if (rule != NULL && !rule->trees)
+    if (kind->own_tree && tree != NULL)
+        log_error("--tree %s: --draft %s proposes a tree of its own, expected no --tree", tree, kind->name);
+    else if (rule != NULL && !rule->trees)
         log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled, walk, multistep, without-replacement, "
                   "k-sequential or traversal%s",
                   tree, rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature",
@@ -345,9 +331,9 @@ static enum status check_tree(const struct options *options)
                   options->request.sampling.temperature == 0 ? "any rule" : rule->name,
                   options->request.sampling.temperature == 0 ? " at temperature 0" : "");
     else if (options->rounds.stopping.kind != STOPPING_NEVER)
-        log_error("--tree %s has as many tokens as are asked for, expected no --stop-drafting %s", tree, options->rounds.stop_drafting);
+        log_error("%s has as many tokens as are asked for, expected no --stop-drafting %s", asked, options->rounds.stop_drafting);
     else if (options->rounds.synthetic_acceptance >= 0)
-        log_error("--tree %s: a path is that of the target's own tokens, expected no --synthetic-acceptance", tree);
+        log_error("%s: a path is that of the target's own tokens, expected no --synthetic-acceptance", asked);
     else
         return STATUS_OK;
     return STATUS_USAGE;
@@ -357,7 +343,6 @@ static enum status check_tree(const struct options *options)
 static enum status check_copies(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
-
     char tree[TREE_ASKED];
     const char *said = options->rounds.cascade != CASCADE_NONE ? "--cascade lookup"
                        : options->rounds.copy_first > 0        ? "--copy-first"

@@ -36,7 +36,7 @@ struct sequence {
     int linked;           /* and those in use: all of them where the rule compares tokens, else the first alone */
     struct draft_link *link; /* [links] by the kind of drafter: what it was told, and its proposal */
     struct merged merged;    /* of their proposals, where several are in use */
-    int owns;                /* the target's own tokens in its last round, where the drafter hears them (verify_tell_own); else 0 */
+    int owns;                /* the target's own tokens in its last round, where the drafter hears them (struct verify: tells_own); else 0 */
     int32_t own[MESSAGE_MAX_COMMIT];
 
     int64_t started_ns, first_ns, ended_ns;

@@ -134,33 +134,19 @@ static enum status add_task(struct bench *bench, const char *text)
     return STATUS_OK;
 }
 
-static enum status add_draft(struct bench *bench, const char *draft)
+/* One more of an option that may be given several times.  all: [most], of which there are *count  what: what it names, as "drafts" */
+static enum status add_name(const char *option, const char *what, const char *name, const char **all, int most, int *count)
 {
-    for (int i = 0; i < bench->drafts; i++)
-        if (strcmp(bench->draft[i], draft) == 0) {
-            log_error("--draft has '%s' twice", draft);
+    for (int i = 0; i < *count; i++)
+        if (strcmp(all[i], name) == 0) {
+            log_error("--%s has '%s' twice", option, name);
             return STATUS_USAGE;
         }
-    if (bench->drafts == BENCH_DRAFTS) {
-        log_error("--draft names more than %d drafts", BENCH_DRAFTS);
+    if (*count == most) {
+        log_error("--%s names more than %d %s", option, most, what);
         return STATUS_USAGE;
     }
-    bench->draft[bench->drafts++] = draft;
-    return STATUS_OK;
-}
-
-static enum status add_tree(struct bench *bench, const char *tree)
-{
-    for (int i = 0; i < bench->trees; i++)
-        if (strcmp(bench->tree[i], tree) == 0) {
-            log_error("--tree has '%s' twice", tree);
-            return STATUS_USAGE;
-        }
-    if (bench->trees == BENCH_TREES) {
-        log_error("--tree names more than %d shapes", BENCH_TREES);
-        return STATUS_USAGE;
-    }
-    bench->tree[bench->trees++] = tree;
+    all[(*count)++] = name;
     return STATUS_OK;
 }
 
@@ -203,9 +189,9 @@ static enum status take(struct bench *bench, const char *name, const char *value
     } else if (strcmp(name, "task") == 0) {
         return add_task(bench, value);
     } else if (strcmp(name, "draft") == 0) {
-        return add_draft(bench, value);
+        return add_name(name, "drafts", value, bench->draft, BENCH_DRAFTS, &bench->drafts);
     } else if (strcmp(name, "tree") == 0) {
-        return add_tree(bench, value);
+        return add_name(name, "shapes", value, bench->tree, BENCH_TREES, &bench->trees);
     } else {
         *known = 0;
     }
