@@ -13,16 +13,28 @@
 struct lookup_draft {
     struct arena arena;
     struct ngram_index *index; /* [slots] */
-    int of_job;                /* it copies from what is in the store, too */
+    int of_job;                /* it copies from what is in the store, too, .. */
+    uint32_t pass;             /* .. all of which is of this pass of the job */
     struct tree_shape shape;
     struct lookup_store store;
 };
+
+/* What earlier passes said of the same prompts is forgotten: a bench would measure copies of its own repetitions. */
+static void begin_pass(struct lookup_draft *state, uint32_t pass)
+{
+    for (int slot = 0; slot < state->store.slots; slot++)
+        ngram_index_clear(&state->index[slot]);
+    lookup_store_clear(&state->store);
+    state->pass = pass;
+}
 
 /* Makes the index know all but the newest token. A mirror's `cached` says, as of a KV cache, which of its tokens are still those that were there. */
 static struct ngram_index *catch_up(struct lookup_draft *state, const struct mirror *mirror)
 {
     struct ngram_index *index = &state->index[mirror->slot];
 
+    if (state->of_job && mirror->pass != state->pass)
+        begin_pass(state, mirror->pass);
     if (mirror->cached < index->count) { /* tokens were replaced: the index has no truncation */
         if (state->of_job)
             lookup_store_end(&state->store, mirror->slot, index->count);

@@ -21,6 +21,12 @@ static int32_t *text_of(const struct lookup_store *store, int slot)
     return store->now + (size_t)slot * (size_t)store->context;
 }
 
+void lookup_store_clear(struct lookup_store *store)
+{
+    ngram_index_clear(&store->index);
+    store->count = 0;
+}
+
 void lookup_store_grow(struct lookup_store *store, int slot, const int32_t *tokens, int from, int upto)
 {
     if (upto > from)
@@ -31,10 +37,8 @@ void lookup_store_end(struct lookup_store *store, int slot, int count)
 {
     if (count == 0 || count >= LOOKUP_ENDED)
         return;
-    if (store->count + count >= LOOKUP_ENDED) {
-        ngram_index_clear(&store->index);
-        store->count = 0;
-    }
+    if (store->count + count >= LOOKUP_ENDED)
+        lookup_store_clear(store);
     memcpy(store->ended + store->count, text_of(store, slot), (size_t)count * sizeof *store->ended);
     store->count += count;
     store->ended[store->count++] = -1;

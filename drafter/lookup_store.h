@@ -23,6 +23,8 @@ void lookup_store_init(struct lookup_store *store, struct arena *arena, int min,
 void lookup_store_grow(struct lookup_store *store, int slot, const int32_t *tokens, int from, int upto);
 /* The slot gets another text: the `count` tokens that it had have ended. */
 void lookup_store_end(struct lookup_store *store, int slot, int count);
+/* Forgets all of it. The slots' indices are to be cleared, too. */
+void lookup_store_clear(struct lookup_store *store);
 /* Tokens that followed the longest n-gram at the end of the text of `slot`, of more than `least` tokens, in another text: those of other slots before
  * those that ended. Returns how many may be copied, at most `wanted`; 0: none.  indices: [slots]  from: the first of them */
 int lookup_store_find(const struct lookup_store *store, const struct ngram_index *indices, int slot, const struct ngram_text *text, int least,

@@ -47,6 +47,7 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     mirror->opened++;
     mirror->request = open->request;
     mirror->line = open->line;
+    mirror->pass = open->pass;
     mirror->prompt_count = (int)open->prompt_count;
     mirror->sampling = open->sampling;
     if (open->bias != NULL)

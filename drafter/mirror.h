@@ -51,6 +51,7 @@ struct mirror {
     int slot;
     uint32_t request;
     uint32_t line; /* with the seed the key of its random numbers */
+    uint32_t pass; /* of the job over its prompts */
     int context;
     uint32_t opened; /* how often it was: between two times its committed tokens only grow */
     int prompt_count;

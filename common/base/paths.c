@@ -120,8 +120,9 @@ void paths_tell_taken(const char *option, const char *model)
         log_warn("--%s %s is the file or folder of that name here, not the fetched %s; ./%s says so, too", option, model, path, model);
 }
 
-enum status paths_check(const char *option, const char *model)
+enum status paths_check(const char *option, const char *model, const char *others)
 {
+    char name[NAME_MAX], advice[SPELLING_ADVICE];
     const char *near = NULL;
 
     if (model == NULL || access(model, F_OK) == 0)
@@ -129,9 +130,11 @@ enum status paths_check(const char *option, const char *model)
     for (int i = 0; i < FETCHED && near == NULL; i++)
         if (strcasecmp(model, fetched[i].name) == 0 || spelling_distance(model, fetched[i].name) <= MISSPELT)
             near = fetched[i].name;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(model, ":"), model);
+    spelling_advise(near == NULL ? others : "", name, advice);
     log_error("--%s %s: no such file or folder, expected a model's folder, a .gguf or llama2.c .bin file, or a name that launch/tandem fetch "
-              "lists%s%s%s",
-              option, model, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+              "lists%s%s%s%s",
+              option, model, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "", advice);
     return STATUS_NOINPUT;
 }
 

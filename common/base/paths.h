@@ -19,8 +19,9 @@ int paths_model(const char *model, char *path, size_t size);
 const char *paths_draft_of(const char *model);
 /* Warns where `model`, given to --`option`, is both something here, which is taken, and a model that was fetched. NULL: it was not given. */
 void paths_tell_taken(const char *option, const char *model);
-/* Whether there is something at the path that --`option` was given: STATUS_NOINPUT, with one logged line, where not. NULL: it was not given. */
-enum status paths_check(const char *option, const char *model);
+/* Whether there is something at the path that --`option` was given: STATUS_NOINPUT, with one logged line, where not. NULL: it was not given.
+ * others: what the option takes beside models, "a|b|c", for whoever misspelt that; "": nothing */
+enum status paths_check(const char *option, const char *model, const char *others);
 /* Is `end` the end of the path, as ".gguf" is? */
 int paths_end_in(const char *path, const char *end);
 /* How many GGUF files `model` may mean: 1 for a .gguf file, or as many as a folder without config.json has; 0 for anything else. `path` gets the

@@ -247,7 +247,7 @@ static enum status read_tree(struct options *options)
     if (!tree_shape_read(options->rounds.tree, &options->rounds.shape)) {
         char advice[SPELLING_ADVICE];
 
-        spelling_advise("chain|top-k|dynamic|iid", options->rounds.tree, advice);
+        spelling_advise("chain|top-k|dynamic|sequoia|iid", options->rounds.tree, advice);
         log_error("--tree is '%s', expected " TREE_NAMES "%s", options->rounds.tree, advice);
         return STATUS_USAGE;
     }
@@ -309,6 +309,10 @@ static enum status check_tree(const struct options *options)
     if (options->rounds.shape.kind == TREE_CHAIN || options->rounds.solo)
         return STATUS_OK;
     name_tree(options, asked);
+    if (!kind->draws && options->rounds.shape.kind == TREE_IID) {
+        log_error("--tree %s is of drafts that are drawn, and --draft %s draws none; expected --tree top-k, dynamic or sequoia", tree, kind->name);
+        return STATUS_USAGE;
+    }
     if (!kind->draws && rule != NULL && !rule_takes_shape(rule, TREE_OWN)) {
         log_error(
             "--draft %s proposes trees without q, which only rules that compare tokens can decide about; expected --accept walk or coupled%s, not %s",

@@ -4,7 +4,6 @@
 #include "common/base/spelling.h"
 #include "common/base/try.h"
 #include "common/options/options_table.h"
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,14 @@ const struct options_draft_kind *options_draft_kind(const struct options_draft *
 int options_draft_runs_model(const struct options_draft *draft)
 {
     return options_draft_kind(draft)->own_model || options_draft_kind(draft)->target_model;
+}
+
+void options_draft_names(char *text)
+{
+    int used = 0;
+
+    for (int i = DRAFT_MODEL + 1; i < DRAFTER_KINDS; i++)
+        used += snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), "%s%s", used == 0 ? "" : "|", options_draft_kinds[i].name);
 }
 
 /* The kind that is called so; a model where none is. */
@@ -39,22 +46,23 @@ static int keys_of(const struct options_draft_kind *kind)
 
 static enum status refuse_key(const struct options_draft_kind *kind, const char *name)
 {
-    int nearest = 0, least = INT_MAX;
+    char choices[OPTIONS_DRAFT_TEXT] = "", expected[OPTIONS_DRAFT_TEXT] = "", advice[SPELLING_ADVICE];
+    int count = keys_of(kind);
 
-    for (int i = 0; i < keys_of(kind); i++)
-        if (spelling_distance(kind->key[i].name, name) < least) {
-            least = spelling_distance(kind->key[i].name, name);
-            nearest = i;
-        }
-    if (least == INT_MAX)
+    for (int i = 0, at = 0, told = 0; i < count; i++) {
+        at += snprintf(choices + at, sizeof choices - (size_t)at, "%s%s", i == 0 ? "" : "|", kind->key[i].name);
+        told += snprintf(expected + told, sizeof expected - (size_t)told, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", kind->key[i].name);
+    }
+    spelling_advise(choices, name, advice);
+    if (count == 0)
         log_error("--draft %s has no key '%s', nor any other", kind->name, name);
     else
-        log_error("--draft %s has no key '%s'; did you mean '%s'?", kind->name, name, kind->key[nearest].name);
+        log_error("--draft %s has no key '%s', expected %s%s", kind->name, name, expected, advice);
     return STATUS_USAGE;
 }
 
-/* One "key=number". */
-static enum status take_key(struct options_draft *draft, const char *pair)
+/* One "key=number". taken: a bit for each key that had one */
+static enum status take_key(struct options_draft *draft, const char *pair, unsigned *taken)
 {
     const struct options_draft_kind *kind = options_draft_kind(draft);
     const char *equals = strchr(pair, '='), *value = equals != NULL ? equals + 1 : "";
@@ -72,6 +80,11 @@ static enum status take_key(struct options_draft *draft, const char *pair)
             log_error("--draft %s: %s is '%s', expected %s", kind->name, name, value, key->expected);
             return STATUS_USAGE;
         }
+        if ((*taken & 1u << i) != 0) {
+            log_error("--draft %s: %s is given twice, expected once", kind->name, name);
+            return STATUS_USAGE;
+        }
+        *taken |= 1u << i;
         *(int *)(void *)((char *)draft + key->at) = (int)number;
         return STATUS_OK;
     }
@@ -82,13 +95,14 @@ static enum status take_keys(struct options_draft *draft, const char *text)
 {
     char *pairs = strdup(text), *rest = pairs, *pair;
     enum status status = STATUS_OK;
+    unsigned taken = 0;
 
     if (pairs == NULL) {
         log_error("no memory for --draft");
         return STATUS_INTERNAL;
     }
     while (status == STATUS_OK && (pair = strsep(&rest, ",")) != NULL)
-        status = take_key(draft, pair);
+        status = take_key(draft, pair, &taken);
     free(pairs);
     return status;
 }

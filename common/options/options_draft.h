@@ -55,6 +55,8 @@ extern const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS];
 const struct options_draft_kind *options_draft_kind(const struct options_draft *draft);
 /* Drafts of a round of a kind with a tree of its own; 0 of another. */
 int options_draft_own_tree(const struct options_draft *draft);
+/* The names of all kinds but models, "lookup|self|...".  text: [OPTIONS_DRAFT_TEXT] */
+void options_draft_names(char *text);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
 /* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", "random", "lookahead:window=4", or

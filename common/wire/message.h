@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 11,
+    MESSAGE_VERSION = 12,
     MESSAGE_MOST_WORTH = 1000,
     MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
@@ -61,6 +61,7 @@ struct open_message {
     uint64_t run;
     uint32_t request;        /* by which all messages about it name it */
     uint32_t line;           /* the number of its line of input, for its random numbers (struct rng_key); choices of a line have the same */
+    uint32_t pass;           /* which pass of the job over its prompts it is of */
     uint32_t prompt_count;   /* 1 .. count: how many of the tokens are the prompt (penalties treat the rest as generated) */
     const int32_t *tokens;   /* [count] all committed tokens */
     int count;               /* 1 .. MESSAGE_MAX_TOKENS */

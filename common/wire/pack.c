@@ -128,6 +128,7 @@ struct frame message_pack_open(struct message_space *space, const struct open_me
     m.run = open->run;
     m.request = open->request;
     m.line = open->line;
+    m.pass = open->pass;
     m.prompt_count = open->prompt_count;
     m.tokens = (uint32_t *)open->tokens;
     m.n_tokens = (size_t)open->count;

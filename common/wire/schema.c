@@ -41,7 +41,7 @@ static const struct precheck_field bias_field[] = {
 static const struct precheck_message bias_rules = {COUNT(bias_field), bias_field};
 
 static const struct precheck_field open_field[] = {
-    FIXED64, WORD, WORD, PACKED(MESSAGE_MAX_TOKENS), INNER(1, sampling_rules), WORD, WORD, INNER(1, bias_rules), WORD,
+    FIXED64, WORD, WORD, PACKED(MESSAGE_MAX_TOKENS), INNER(1, sampling_rules), WORD, WORD, INNER(1, bias_rules), WORD, WORD,
 };
 static const struct precheck_message open_rules = {COUNT(open_field), open_field};
 

@@ -194,7 +194,7 @@ static enum status open_tokenizer(const struct command *command, struct tokenize
         log_error("--target %s is not here, expected a model's path or one that `tandem fetch` has fetched", command->target);
         return STATUS_NOINPUT;
     }
-    TRY(paths_check("target", model));
+    TRY(paths_check("target", model, ""));
     paths_tokenizer(model, path, sizeof path);
     TRY(config_read(model, &config));
     return tokenizer_open(path, config.vocab, tokenizer);

@@ -338,7 +338,7 @@ static enum status check_texts(const struct options_draft *way, const char *targ
 /* The draft of this kind, where it is a model or a file, beside the target. */
 static enum status check_kind(const struct options *options, const char *option, const char *target, const struct look *large)
 {
-    char draft[PATH_MAX];
+    char draft[PATH_MAX], kinds[OPTIONS_DRAFT_TEXT];
     struct look small;
     enum status status;
 
@@ -347,7 +347,8 @@ static enum status check_kind(const struct options *options, const char *option,
     if (!options_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
         return STATUS_OK;
     options_draft_path(options, draft);
-    TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check(option, options->model.draft) : STATUS_OK);
+    options_draft_names(kinds);
+    TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check(option, options->model.draft, kinds) : STATUS_OK);
     TRY(look_at(options, draft, 1, options->model.draft_way.layers, &small));
     status = compare_vocabularies(target, large->tokenizer, draft, small.tokenizer);
     tokenizer_close(small.tokenizer);
@@ -381,7 +382,7 @@ enum status launch_check(const struct options *options)
         for (int i = 0; i < options->rounds.merge.count; i++)
             paths_tell_taken("merge", options->rounds.merge.text[i]);
     }
-    TRY(paths_check("target", options->model.target));
+    TRY(paths_check("target", options->model.target, ""));
     TRY(look_at(options, target, options->ranks.verifiers > 0 ? options->ranks.verifiers : 1, 0, &large));
     TRY_TO(check_chat(options, target, &large.config), close_tokenizer);
     status = check_draft(options, target, &large);

@@ -40,6 +40,7 @@ void peers_count_anew(struct peers *peers)
         peers->kind[kind] = (struct kind_figures){0};
     peers->taken = peers->fetched = peers->stale = peers->refused = 0;
     peers->draft = peers->wire = (struct span_sum){0};
+    peers->pass++;
 }
 
 /* A lost drafter is asked again only after REST_FACTOR times the time that was spent on waiting for it in vain. So a drafter that is always too late
@@ -92,6 +93,7 @@ enum status peers_send_open(struct peers *peers, struct sequence *sequence, stru
     const struct open_message open = {.run = peers->run,
                                       .request = (uint32_t)sequence->ticket,
                                       .line = sequence->request->index,
+                                      .pass = peers->pass,
                                       .prompt_count = (uint32_t)sequence->request->prompt_count,
                                       .tokens = sequence->tokens,
                                       .count = sequence->length,

@@ -40,6 +40,7 @@ struct peers {
     int count;
     int kinds; /* drafter i is of kind i % kinds; a sequence has one of each */
     uint64_t run;
+    uint32_t pass; /* times that peers_count_anew was called: leads that these drafters have had */
     int vocab;
     int64_t longest_ns; /* --draft-deadline */
     int64_t round_ns;   /* when collecting proposals for the round began; it ends longest_ns later at the latest */

@@ -39,6 +39,7 @@ struct matrix {
     int head_phase;    /* of k-quants: the block of column 0 within its 256 columns, */
     size_t head_bytes; /* and the bytes of a panel before its blocks */
     size_t panel_bytes;
+    int streams;         /* it comes out of memory at each step, for what lies in its arena is more than a cache keeps */
     unsigned char *data; /* [panels][panel_bytes] */
 };
 

@@ -1,14 +1,13 @@
-/* Charts of speed and theory; those of time and messages are in charts_time.c. */
+/* Charts of speed; those of theory are in charts_theory.c, of time and messages in charts_time.c. */
 #include "launch/bench/report/charts.h"
 
 #include "launch/bench/report/summary.h"
 #include "launch/bench/report/svg.h"
 #include "launch/bench/report/table.h"
-#include "launch/bench/report/theory.h"
 #include <math.h>
 #include <string.h>
 
-enum { CHART_WIDTH = 460, CHART_HEIGHT = 300, MOST_LENGTHS = 64, CURVE = 1000 };
+enum { CHART_WIDTH = 460, CHART_HEIGHT = 300, MOST_LENGTHS = 64 };
 
 void charts_begin(FILE *to, const char *size, const char *title, const char *names, const char *how)
 {
@@ -163,45 +162,6 @@ void charts_acceptance(const struct run *run, const struct measured_placement *a
         svg_close(&svg);
         charts_end(to, "");
     }
-}
-
-/* The pair's alpha and c at each temperature: of the draft length that was fastest. */
-static void mark_pair(const struct run *run, const struct measured_placement *all, const struct svg *svg)
-{
-    for (int b = 0; b < run->cells; b++) {
-        int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0, best = -1;
-        for (int i = 0; i < count; i++)
-            if (all->cell[cells[i]].improvement > 0 && (best < 0 || all->cell[cells[i]].speedup > all->cell[best].speedup))
-                best = cells[i];
-        if (best < 0)
-            continue;
-        svg_dots(svg, &all->cell[best].alpha, (double[]){all->cell[best].best}, 1, "pair");
-    }
-}
-
-void charts_best_gamma(const struct run *run, const struct measured_placement *all, FILE *to)
-{
-    static const double costs[] = {0.01, 0.02, 0.05, 0.1, 0.2};
-    double alpha[CURVE], gamma[CURVE];
-    struct svg svg;
-    char how[16];
-
-    charts_begin(to, "half", "Best draft length by alpha (the paper's Fig. 3)", "c = 0.01|c = 0.02|c = 0.05|c = 0.1|c = 0.2", "");
-    svg_open(&svg, to, CHART_WIDTH, CHART_HEIGHT, "The gamma whose improvement by theorem 3.8 is largest, against alpha, for several c");
-    svg_span(&svg, 0, 1, 0, 30);
-    svg_frame(&svg, "alpha", "best draft length (theorem 3.8)", 0);
-    for (int c = 0; c < 5; c++) {
-        for (int i = 0; i < CURVE; i++) {
-            alpha[i] = (i + 1) / (CURVE + 1.0);
-            gamma[i] = theory_best_gamma(alpha[i], costs[c], THEORY_MOST_GAMMA);
-            gamma[i] = gamma[i] > 30 ? NAN : gamma[i];
-        }
-        snprintf(how, sizeof how, "k%d", c);
-        svg_line(&svg, alpha, gamma, CURVE, how);
-    }
-    mark_pair(run, all, &svg);
-    svg_close(&svg);
-    charts_end(to, "Rings: this pair, by its alpha and c at each temperature.");
 }
 
 void charts_batch(const struct run *run, const struct measured_placement *all, FILE *to)

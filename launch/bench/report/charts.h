@@ -18,8 +18,15 @@ void charts_latency(const struct run *run, const struct measured_placement *all,
 void charts_batch(const struct run *run, const struct measured_placement *all, FILE *to);
 /* Latency of messages and collectives by size, both logarithmic. */
 void charts_messages(const struct run_placement *placement, FILE *to);
-/* The best gamma by alpha, for several c: the paper's figure 3, with this pair in it. */
-void charts_best_gamma(const struct run *run, const struct measured_placement *all, FILE *to);
+/* What was measured of chains of a fixed length, one sequence. */
+struct charts_point {
+    double alpha, tokens, speedup; /* tokens: of a round */
+    double best_gamma;             /* by theorem 3.8, for this alpha and c */
+    int is_fastest;                /* of its temperature and rule */
+};
+/* The paper's figures 2 to 4, by alpha: expected tokens of a round for several gamma; the best gamma for several c; improvement and operations for
+ * several gamma, with drafts that cost nothing; with what was measured in them. */
+void charts_theory(const struct charts_point *points, int count, FILE *to);
 /* Some rounds of all ranks in time, with what they sent each other: as the paper's figure 5. */
 void charts_timeline(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to);
 

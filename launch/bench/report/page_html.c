@@ -148,6 +148,31 @@ static void write_head(const struct run *run, const struct measured_placement *a
               to);
 }
 
+/* The cell whose draft length was fastest among those compared with the same baseline. */
+static int is_fastest(const struct run *run, const struct measured_placement *all, int cell)
+{
+    for (int i = 0; i < run->cells; i++)
+        if (run->cell[i].baseline == run->cell[cell].baseline && !run->cell[i].solo && run->cell[i].draft_length > 0 &&
+            all->cell[i].improvement > 0 && all->cell[i].speedup > all->cell[cell].speedup)
+            return 0;
+    return 1;
+}
+
+static void draw_theory(const struct run *run, const struct measured_placement *all, FILE *to)
+{
+    struct charts_point points[RUN_MOST_CELLS];
+    int count = 0;
+
+    for (int i = 0; i < run->cells; i++) {
+        const struct measured *measured = &all->cell[i];
+
+        if (!run->cell[i].solo && run->cell[i].sequences == 1 && run->cell[i].draft_length > 0 && measured->improvement > 0 && measured->rounds > 0)
+            points[count++] = (struct charts_point){measured->alpha, measured->output_tokens / measured->rounds, measured->speedup, measured->best,
+                                                    is_fastest(run, all, i)};
+    }
+    charts_theory(points, count, to);
+}
+
 static void write_placement(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to)
 {
     write_paragraph("h2", placement->name, to);
@@ -156,7 +181,7 @@ static void write_placement(const struct run *run, const struct run_placement *p
     fputs("<div class=\"figures\">\n", to);
     charts_speedup(run, all, to);
     charts_batch(run, all, to);
-    charts_best_gamma(run, all, to);
+    draw_theory(run, all, to);
     charts_acceptance(run, all, to);
     charts_round(run, all, to);
     charts_timeline(run, placement, all, to);

@@ -163,6 +163,7 @@ static void take_cell(struct set *set, int part, const json_t *cells, const json
     row->predicted = number(before, "speedup");
     row->speed = number(cell, "speedup");
     row->tokens_per_second = number(cell, "output_throughput");
+    row->tokens_per_round = number(cell, "tokens_per_round");
     row->solo = solo_speed(cells, cell);
     row->noisy = json_is_true(json_object_get(cell, "beyond_noise_limit"));
 }

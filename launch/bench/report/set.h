@@ -15,7 +15,7 @@ struct set_row {
     int gamma;
     double alpha, offline, distance;      /* counted; of the other prompts, without drafting; D_LK. -1: not known */
     double c, speed, expected, predicted; /* expected: theorem 3.8, of chains; predicted: before it was measured, 0: not */
-    double solo, tokens_per_second;
+    double solo, tokens_per_second, tokens_per_round;
     int noisy;
 };
 

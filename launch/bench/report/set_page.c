@@ -1,4 +1,5 @@
 /* The pages of a set: tables as the paper has them, once for both forms. */
+#include "launch/bench/report/charts.h"
 #include "launch/bench/report/page_html.h"
 #include "launch/bench/report/set.h"
 #include "launch/bench/report/theory.h"
@@ -62,21 +63,6 @@ static void table_1(const struct set *set, struct table *table, enum table_form 
     table_end(table);
 }
 
-static void table_2(const struct set *set, struct table *table, enum table_form form, FILE *to)
-{
-    heading(form, "Table 2: speed by task, draft and temperature", why_2, to);
-    table_begin(table, to, form, "<task,<Mq,temp,<accept,gamma,alpha,speed,tokens/s,alone");
-    for (int i = 0; i < set->rows; i++) {
-        const struct set_row *row = &set->row[i];
-        char draft[DRAFT_NAME];
-
-        table_row(table, "%s\t%s\t%g\t%s\t%d\t%.2f\t%s%.2fX\t%.0f\t%.0f", row->task, draft_name(row, draft), row->temperature,
-                  run_rule_word(row->temperature, row->accept), row->gamma, row->alpha, row->noisy ? "~" : "", row->speed, row->tokens_per_second,
-                  row->solo);
-    }
-    table_end(table);
-}
-
 /* Empty where it is not known. */
 static const char *figure(double value, const char *format, char *text, size_t size)
 {
@@ -84,6 +70,21 @@ static const char *figure(double value, const char *format, char *text, size_t s
     if (value >= 0)
         snprintf(text, size, format, value);
     return text;
+}
+
+static void table_2(const struct set *set, struct table *table, enum table_form form, FILE *to)
+{
+    heading(form, "Table 2: speed by task, draft and temperature", why_2, to);
+    table_begin(table, to, form, "<task,<Mq,temp,<accept,gamma,alpha,speed,tokens/s,alone");
+    for (int i = 0; i < set->rows; i++) {
+        const struct set_row *row = &set->row[i];
+        char draft[DRAFT_NAME], alpha[32];
+
+        table_row(table, "%s\t%s\t%g\t%s\t%d\t%s\t%s%.2fX\t%.0f\t%.0f", row->task, draft_name(row, draft), row->temperature,
+                  run_rule_word(row->temperature, row->accept), row->gamma, figure(row->alpha, "%.2f", alpha, sizeof alpha), row->noisy ? "~" : "",
+                  row->speed, row->tokens_per_second, row->solo);
+    }
+    table_end(table);
 }
 
 static void table_3(const struct set *set, struct table *table, enum table_form form, FILE *to)
@@ -107,11 +108,11 @@ static void table_4(const struct set *set, struct table *table, enum table_form 
     table_begin(table, to, form, "<task,<Mq,temp,<accept,gamma,alpha,c,expected,predicted,empirical,empirical / expected,empirical / predicted");
     for (int i = 0; i < set->rows; i++) {
         const struct set_row *row = &set->row[i];
-        char c[32], expected[32], predicted[32], over[2][32], draft[DRAFT_NAME];
+        char alpha[32], c[32], expected[32], predicted[32], over[2][32], draft[DRAFT_NAME];
 
-        table_row(table, "%s\t%s\t%g\t%s\t%d\t%.2f\t%s\t%s\t%s\t%.2fX\t%s\t%s", row->task, draft_name(row, draft), row->temperature,
-                  run_rule_word(row->temperature, row->accept), row->gamma, row->alpha, figure(row->c, "%.3f", c, sizeof c),
-                  figure(row->expected, "%.2fX", expected, sizeof expected),
+        table_row(table, "%s\t%s\t%g\t%s\t%d\t%s\t%s\t%s\t%s\t%.2fX\t%s\t%s", row->task, draft_name(row, draft), row->temperature,
+                  run_rule_word(row->temperature, row->accept), row->gamma, figure(row->alpha, "%.2f", alpha, sizeof alpha),
+                  figure(row->c, "%.3f", c, sizeof c), figure(row->expected, "%.2fX", expected, sizeof expected),
                   figure(row->predicted > 0 ? row->predicted : -1, "%.2fX", predicted, sizeof predicted), row->speed,
                   figure(row->expected > 0 ? row->speed / row->expected : -1, "%.2f", over[0], sizeof over[0]),
                   figure(row->predicted > 0 ? row->speed / row->predicted : -1, "%.2f", over[1], sizeof over[1]));
@@ -177,6 +178,24 @@ void set_write_md(const struct set *set, FILE *to)
     }
 }
 
+/* Every row is the fastest of its task, draft, temperature and rule. */
+static void draw_theory(const struct set *set, FILE *to)
+{
+    static struct charts_point points[SET_MOST_ROWS];
+    int count = 0;
+
+    for (int i = 0; i < set->rows; i++) {
+        const struct set_row *row = &set->row[i];
+
+        if (!row->is_tree && row->alpha >= 0 && row->alpha <= 1 && row->c >= 0)
+            points[count++] =
+                (struct charts_point){row->alpha, row->tokens_per_round, row->speed, theory_best_gamma(row->alpha, row->c, THEORY_MOST_GAMMA), 1};
+    }
+    fputs("<div class=\"figures\">\n", to);
+    charts_theory(points, count, to);
+    fputs("</div>\n", to);
+}
+
 void set_write_html(const struct set *set, FILE *to)
 {
     page_html_begin("Speculative decoding, measured: tasks and drafts", to);
@@ -184,6 +203,7 @@ void set_write_html(const struct set *set, FILE *to)
     table_escape(to, word(set, "command"));
     fprintf(to, "</pre>\n<p>%s</p>\n", how);
     verdict(set, "<p>", "</p>\n", to);
+    draw_theory(set, to);
     set_write_tables(set, TABLE_HTML, to);
     fputs("<h3>Parts</h3>\n<ul>\n", to);
     for (int i = 0; i < set->parts; i++) {

@@ -78,7 +78,7 @@ refused 64 "logit-bias is '5=3', expected ID:BIAS" --prompt Hello --logit-bias 5
 refused 64 "the command line: logit_bias is for token 2048, expected an id from 0 to 2047" --prompt Hello --logit-bias 2048:3
 refused 64 "the command line: stop_token_ids has token 2048" --prompts "$PROMPTS" --stop-token-id 2048
 refused_dry 64 "the command line: a sequence of bad_words has [0-9]+ tokens, expected 1 to 16" --prompt Hello --bad-word "$(printf 'word%.0s ' {1..30})"
-refused 64 "--draft lookup has no key 'mim'; did you mean 'min'" --prompt Hello --draft lookup:mim=2
+refused 64 "--draft lookup has no key 'mim', expected min, max or job; did you mean 'min'" --prompt Hello --draft lookup:mim=2
 refused 64 "launch/demo/target has 6 layers, expected layers=1 to 6, not 7" --prompt Hello --draft self:layers=7
 refused_by_hand 64 "launch/demo/target has 6 layers, expected layers=1 to 6, not 7" --prompt Hello --draft self:layers=7
 refused_by_hand 64 "--merge: 2 kinds of drafters need a rank each, and there are 1 tandem-drafter ranks, expected 2 or more" --prompt Hello --temperature 0 --merge lookup
@@ -103,6 +103,7 @@ refused 66 "--draft $WORK/none: no such file or folder, expected a model's folde
 refused 66 "--target smolm2: .* a name that launch/tandem fetch lists; did you mean 'smollm2'[?]$" --target smolm2 --prompt Hello
 refused_dry 66 "--target SmolLM2: .*; did you mean 'smollm2'[?]$" --target SmolLM2 --prompt Hello
 refused_dry 66 "--draft smollm: .*; did you mean 'smollm2'[?]$" --target "$TARGET" --draft smollm --prompt Hello
+refused_dry 66 "--draft lookhead:window=3: .*; did you mean 'lookahead'[?]$" --target "$TARGET" --draft lookhead:window=3 --prompt Hello
 refused 66 "$WORK/none.jsonl: " --prompts "$WORK/none.jsonl"
 refused 66 "$WORK/none/tokens: |$WORK/none: " --target "$WORK/none" --prompt Hello
 refused 74 "--stats $WORK/none/s.json: No such file" --prompt Hello --stats "$WORK/none/s.json"

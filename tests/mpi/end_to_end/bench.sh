@@ -53,7 +53,7 @@ for page in report.md report.html; do
         grep -q "Calibrated on every second prompt of the file; the others are measured" "$WORK/a/$page" && grep -q "Predicted, then measured" "$WORK/a/$page"'
 done
 expect "the report has no table of messages" 'grep -q "| propose " "$WORK/a/report.md"'
-expect "no figures in the page" '[ "$(grep -c "<svg" "$WORK/a/report.html")" -ge 6 ]'
+expect "no figures in the page" '[ "$(grep -c "<svg" "$WORK/a/report.html")" -ge 8 ] && [ "$(grep -c "the paper.s Fig. [234]" "$WORK/a/report.html")" = 3 ]'
 expect "the report does not lead to the rounds of a prompt" 'grep -q "href=.rounds.html." "$WORK/a/report.html" && [ "$(grep -c "^<h2>round [0-9]*, greedy: " "$WORK/a/rounds.html")" -ge 1 ]'
 expect "the page wants something from elsewhere" '! grep -qE "https?://|<script|url\(" "$WORK/a/report.html"'
 expect "messages in two columns" 'grep -qE "^# Size +Avg Latency\(us\)$" "$WORK/a/raw/same-node/latency.txt" && grep -qE "^[0-9]+ +[0-9.]+$" "$WORK/a/raw/same-node/latency.txt"'
@@ -120,6 +120,7 @@ expect "a part has the prompts of another task" 'grep -qFf "$WORK/set/03-letters
 for table in 1 2 3 4; do
     expect "no table $table in $(cat "$WORK/set/report.md")" '[ "$(sed -n "/^## Table $table/,/^## [^T]*$/p" "$WORK/set/report.md" | sed "1d; /^## Table/,\$d" | grep -cE "^. (stories|letters) +. (draft|lookup:min=1,max=4) +. +0 . any ")" = 4 ]'
 done
+expect "the page of a set has no figures" '[ "$(grep -c "the paper.s Fig. [234]" "$WORK/set/report.html")" = 3 ] && [ "$(grep -o "class=.dot pair" "$WORK/set/report.html" | wc -l)" -ge 6 ]'
 expect "the whole does not say how predictions hold" 'grep -q "within 10 % for [0-4] of 4 cells with drafts of all parts" "$WORK/set/report.md"'
 # Two shapes: the same numbers of drafts in each; nothing is predicted of the tree, and no length is chosen for it.
 "$tandem" bench --draft-lengths 2,auto --temperatures 0 --batches 1 --repetitions 2 --requests 2 --max-tokens 12 --noise-limit 1000 --extra-time 0 --tree chain --tree top-k --output "$WORK/shapes" \

@@ -150,6 +150,11 @@ code=$?
 checks=$((checks + 1))
 [ $code = 65 ] && grep -q "draft.more (rank 0, 2048 tokens) have vocabularies of other sizes, expected --draft-vocabulary" "$WORK/err" || fail "a drafter that has not the target's files: exit $code, $(cat "$WORK/err")"
 by_hand --draft-vocabulary 2047 >/dev/null 2>"$WORK/err" || fail "the same with --draft-vocabulary: exit $?, $(cat "$WORK/err")"
+# What is not read is refused by its name: the type of a tensor lies behind its name, 4 bytes and two sizes.
+cp "$WORK/q8_0.gguf" "$WORK/iq.gguf"
+at=$(grep -abo -m 1 'blk.0.attn_q.weight' "$WORK/iq.gguf" | head -n 1 | cut -d: -f1)
+printf '\024' | dd of="$WORK/iq.gguf" bs=1 seek=$((at + 19 + 4 + 16)) conv=notrunc status=none
+refused 65 'iq.gguf: tensor model.layers.0.self_attn.q_proj.weight is IQ4_NL, expected F32, F16 or BF16, or Q8_0, Q5_0, Q5_1, Q4_0, Q4_1, or Q2_K to Q6_K' --target "$WORK/iq.gguf" --solo --prompt Hello
 sed 's/"awq"/"aqlm"/' "$WORK/awq/config.json" >"$WORK/config" && mv "$WORK/config" "$WORK/awq/config.json"
 refused 65 'awq/config.json: key "quant_method" is "aqlm", expected "awq", "gptq", "fp8" or "compressed-tensors"$' --target "$WORK/awq" --draft "$DEMO/draft" --prompt Hello
 sed 's/"awq"/"gptq"/' "$WORK/gptq-zero/config.json" | sed 's/"gptq"/"awq"/' >"$WORK/config" && mv "$WORK/config" "$WORK/gptq-zero/config.json"

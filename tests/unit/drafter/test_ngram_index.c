@@ -359,9 +359,10 @@ static void open_slots(struct arena *arena, struct mirror *mirrors, struct draft
 }
 
 /* A text of this slot from the beginning, and what is drafted for it; -1 ends what is expected. */
-static void assert_drafts_of(struct draft *draft, struct mirror *mirror, const int32_t *text, int length, const int32_t *expected)
+static void assert_drafts_of(struct draft *draft, struct mirror *mirror, uint32_t pass, const int32_t *text, int length, const int32_t *expected)
 {
-    const struct open_message open = {.request = 1, .prompt_count = (uint32_t)length, .tokens = text, .count = length, .draft_length = WANTED};
+    const struct open_message open = {
+        .request = 1, .pass = pass, .prompt_count = (uint32_t)length, .tokens = text, .count = length, .draft_length = WANTED};
     struct draft_output output, *outputs[] = {&output};
     int count = 0;
 
@@ -387,20 +388,20 @@ static void test_lookup_store__the_job_is_copied_from_where_it_has_more_in_commo
 
     (void)state;
     open_slots(&arena, mirrors, &draft, 3, 1);
-    assert_drafts_of(&draft, &mirrors[0], first, 12, none);
-    assert_drafts_of(&draft, &mirrors[1], third, 3, (int32_t[]){4, 50, 51, 52, 53, 54, -1}); /* behind 2 3 of a slot that is not its own */
-    assert_drafts_of(&draft, &mirrors[2], end, 2, none);                                     /* of 57 the index does not know yet */
-    assert_drafts_of(&draft, &mirrors[2], second, 6, none);
-    assert_drafts_of(&draft, &mirrors[1], own, 10, (int32_t[]){60, 61, -1});      /* 9 2 3 is more than its own 2 3, and that text ends */
-    assert_drafts_of(&draft, &mirrors[1], own, 5, (int32_t[]){72, 73, 9, 2, -1}); /* behind 70 71 2 3 of what it had itself */
-    assert_drafts_of(&draft, &mirrors[2], third, 3, (int32_t[]){4, 50, 51, 52, 53, 54, -1});
-    assert_drafts_of(&draft, &mirrors[0], none, 0 + 1, none); /* what the first slot had has ended */
-    assert_drafts_of(&draft, &mirrors[2], first, 5, (int32_t[]){51, 52, 53, 54, 55, 56, -1});
+    assert_drafts_of(&draft, &mirrors[0], 1, first, 12, none);
+    assert_drafts_of(&draft, &mirrors[1], 1, third, 3, (int32_t[]){4, 50, 51, 52, 53, 54, -1}); /* behind 2 3 of a slot that is not its own */
+    assert_drafts_of(&draft, &mirrors[2], 1, end, 2, none);                                     /* of 57 the index does not know yet */
+    assert_drafts_of(&draft, &mirrors[2], 1, second, 6, none);
+    assert_drafts_of(&draft, &mirrors[1], 1, own, 10, (int32_t[]){60, 61, -1});      /* 9 2 3 is more than its own 2 3, and that text ends */
+    assert_drafts_of(&draft, &mirrors[1], 1, own, 5, (int32_t[]){72, 73, 9, 2, -1}); /* behind 70 71 2 3 of what it had itself */
+    assert_drafts_of(&draft, &mirrors[2], 1, third, 3, (int32_t[]){4, 50, 51, 52, 53, 54, -1});
+    assert_drafts_of(&draft, &mirrors[0], 1, none, 0 + 1, none); /* what the first slot had has ended */
+    assert_drafts_of(&draft, &mirrors[2], 1, first, 5, (int32_t[]){51, 52, 53, 54, 55, 56, -1});
     draft_close(&draft);
     arena_close(&arena);
     open_slots(&arena, mirrors, &draft, 3, 0);
-    assert_drafts_of(&draft, &mirrors[0], first, 12, none);
-    assert_drafts_of(&draft, &mirrors[1], third, 3, none); /* its own alone */
+    assert_drafts_of(&draft, &mirrors[0], 1, first, 12, none);
+    assert_drafts_of(&draft, &mirrors[1], 1, third, 3, none); /* its own alone */
     draft_close(&draft);
     arena_close(&arena);
 }
@@ -421,10 +422,33 @@ static void test_lookup_store__begins_anew_where_it_is_full(void **state)
 
         for (int i = 0; i < LENGTH; i++)
             text[i] = n * LENGTH + i;
-        assert_drafts_of(&draft, &mirrors[0], text, LENGTH, (int32_t[]){-1});
+        assert_drafts_of(&draft, &mirrors[0], 1, text, LENGTH, (int32_t[]){-1});
         if (n % 100 == 99) /* the text before, to its end: the index does not have its newest token */
-            assert_drafts_of(&draft, &mirrors[1], (int32_t[]){before + LENGTH - 4}, 1, (int32_t[]){before + LENGTH - 3, before + LENGTH - 2, -1});
+            assert_drafts_of(&draft, &mirrors[1], 1, (int32_t[]){before + LENGTH - 4}, 1, (int32_t[]){before + LENGTH - 3, before + LENGTH - 2, -1});
     }
+    draft_close(&draft);
+    arena_close(&arena);
+}
+
+/* A bench has the same prompts in each pass: what one of them said is no draft of the next, whichever sequence it was of. */
+static void test_lookup_store__forgets_what_an_earlier_pass_said(void **state)
+{
+    static const int32_t ended[] = {1, 2, 3, 4, 5, 6, 7, 8}, open[] = {11, 12, 13, 14, 15, 16}, other[] = {90, 91}, none[] = {-1};
+    struct mirror mirrors[3];
+    struct arena arena;
+    struct draft draft;
+
+    (void)state;
+    open_slots(&arena, mirrors, &draft, 3, 1);
+    assert_drafts_of(&draft, &mirrors[0], 1, ended, 8, none);
+    assert_drafts_of(&draft, &mirrors[0], 1, other, 2, none);
+    assert_drafts_of(&draft, &mirrors[1], 1, open, 6, none);
+    assert_drafts_of(&draft, &mirrors[2], 1, (int32_t[]){2, 3}, 2, (int32_t[]){4, 5, 6, 7, -1});
+    assert_drafts_of(&draft, &mirrors[2], 1, (int32_t[]){12, 13}, 2, (int32_t[]){14, 15, -1});
+    assert_drafts_of(&draft, &mirrors[2], 2, (int32_t[]){2, 3}, 2, none);
+    assert_drafts_of(&draft, &mirrors[2], 2, (int32_t[]){12, 13}, 2, none);
+    assert_drafts_of(&draft, &mirrors[0], 2, open, 6, none);                                   /* a text of the new pass .. */
+    assert_drafts_of(&draft, &mirrors[2], 2, (int32_t[]){12, 13}, 2, (int32_t[]){14, 15, -1}); /* .. is one to copy from */
     draft_close(&draft);
     arena_close(&arena);
 }
@@ -441,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_draft_lookup__a_branch_has_what_is_drafted_after_its_commit),
         cmocka_unit_test(test_lookup_store__the_job_is_copied_from_where_it_has_more_in_common),
         cmocka_unit_test(test_lookup_store__begins_anew_where_it_is_full),
+        cmocka_unit_test(test_lookup_store__forgets_what_an_earlier_pass_said),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

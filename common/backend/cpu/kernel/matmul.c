@@ -33,7 +33,8 @@ static const int most_panels[MAX_ROWS + 1] = {0, 1, 1, 1, 1};
 
 enum {
     ROWS_PER_SWEEP = 64, /* whose activations stay in the cache while the panels stream by */
-    AHEAD = 2048,        /* bytes of a panel between its prefetch and its use */
+    NEAR = 2048,         /* bytes of a panel between its prefetch and its use, .. */
+    FAR = 8192,          /* .. of one that comes out of memory */
 };
 
 struct block {
@@ -73,20 +74,31 @@ SPECIALISED void add_column(int rows, int panels, enum dtype dtype, const unsign
     }
 }
 
-/* The sums of one slice. The prefetch runs AHEAD in each panel and, near the panel's end, at the start of the panel that takes
+#define AHEAD(STREAMS) ((size_t)((STREAMS) ? FAR : NEAR))
+
+/* What each panel will need: out of memory into the second cache, for of lines on their way to the first there can be only some ten or twenty. */
+SPECIALISED void fetch_ahead(int panels, int streams, const unsigned char *next, size_t panel_bytes)
+{
+    if (streams)
+        UNROLL for (int p = 0; p < panels; p++) __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 2);
+    else
+        UNROLL for (int p = 0; p < panels; p++) __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 3);
+}
+
+/* The sums of one slice. The prefetch runs ahead in each panel and, near the panel's end, at the start of the panel that takes
  * its place in the next group. */
-SPECIALISED void sum_slice(int rows, int panels, enum dtype dtype, const struct block *block, const unsigned char *at, const float *from,
+SPECIALISED void sum_slice(int rows, int panels, enum dtype dtype, int streams, const struct block *block, const unsigned char *at, const float *from,
                            int columns, const unsigned char *jump_from, vec *sum /* [rows][panels] */)
 {
     size_t panel_bytes = block->matrix->panel_bytes, pair_bytes = dtype == DTYPE_F32 ? 128 : 64, jump = (size_t)(panels - 1) * panel_bytes;
 
     UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
     for (int k = 0; k + 1 < columns; k += 2) {
-        const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
+        const unsigned char *next = at + AHEAD(streams) + (at >= jump_from ? jump : 0);
 
-        UNROLL for (int p = 0; p < panels; p++) __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 3);
+        fetch_ahead(panels, streams, next, panel_bytes);
         if (dtype == DTYPE_F32)
-            UNROLL for (int p = 0; p < panels; p++) __builtin_prefetch(next + (size_t)p * panel_bytes + 64, 0, 3);
+            fetch_ahead(panels, streams, next + 64, panel_bytes);
         add_column(rows, panels, dtype, at, panel_bytes, 0, from + k, block->from_stride, sum);
         add_column(rows, panels, dtype, at, panel_bytes, 1, from + k, block->from_stride, sum);
         at += pair_bytes;
@@ -111,7 +123,7 @@ SPECIALISED void add_f8_column(int rows, int panels, const unsigned char *at, si
 }
 
 /* The same for f8, of the columns [first, last). */
-SPECIALISED void sum_f8_slice(int rows, int panels, const struct block *block, const unsigned char *at, int first, int last,
+SPECIALISED void sum_f8_slice(int rows, int panels, int streams, const struct block *block, const unsigned char *at, int first, int last,
                               const unsigned char *jump_from, vec *sum /* [rows][panels] */)
 {
     size_t panel_bytes = block->matrix->panel_bytes, jump = (size_t)(panels - 1) * panel_bytes;
@@ -123,10 +135,10 @@ SPECIALISED void sum_f8_slice(int rows, int panels, const struct block *block, c
         UNROLL for (int p = 0; p < panels; p++) scale[p] = vec_load((const float *)(const void *)(at + (size_t)p * panel_bytes));
         at += 64;
         for (; k < stop; k += 4, at += 64) {
-            const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
+            const unsigned char *next = at + AHEAD(streams) + (at >= jump_from ? jump : 0);
             const float *from = block->from + k;
 
-            UNROLL for (int p = 0; p < panels; p++) __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 3);
+            fetch_ahead(panels, streams, next, panel_bytes);
             UNROLL for (int i = 0; i < 4; i++) if (i < stop - k)
                 add_f8_column(rows, panels, at + 16 * i, panel_bytes, scale, from + i, block->from_stride, sum);
         }
@@ -142,20 +154,19 @@ SPECIALISED void store_sums(int rows, int panels, const struct block *block, con
     }
 }
 
-SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct block *block)
+SPECIALISED void run_block(int rows, int panels, enum dtype dtype, int streams, const struct block *block)
 {
     const struct matrix *matrix = block->matrix;
     const unsigned char *at = block->weights,
-                        *jump_from = at + matrix->panel_bytes - (matrix->panel_bytes < AHEAD ? matrix->panel_bytes : AHEAD);
+                        *jump_from = at + matrix->panel_bytes - (matrix->panel_bytes < AHEAD(streams) ? matrix->panel_bytes : AHEAD(streams));
     vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES][MAX_ROWS * MAX_PANELS];
-
     for (int i = 0; i < matrix->slices; i++) {
         int first = matrix->bound[i], last = matrix->bound[i + 1];
 
         if (dtype == DTYPE_F8)
-            sum_f8_slice(rows, panels, block, at, first, last, jump_from, sum);
+            sum_f8_slice(rows, panels, streams, block, at, first, last, jump_from, sum);
         else
-            sum_slice(rows, panels, dtype, block, at, block->from + first, last - first, jump_from, sum);
+            sum_slice(rows, panels, dtype, streams, block, at, block->from + first, last - first, jump_from, sum);
         if (matrix->slices == 1) {
             store_sums(rows, panels, block, sum);
             return;
@@ -169,19 +180,23 @@ SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct 
 
 typedef void block_kernel(const struct block *block);
 
-#define BLOCK_KERNEL(R, P, T)                                                                                                              \
-    static void block_##R##x##P##_##T(const struct block *block)                                                                           \
-    {                                                                                                                                      \
-        run_block(R, P, DTYPE_##T, block);                                                                                                 \
+#define BLOCK_KERNEL(R, P, T)                                                                                                                        \
+    static void block_##R##x##P##_##T(const struct block *block)                                                                                     \
+    {                                                                                                                                                \
+        run_block(R, P, DTYPE_##T, 0, block);                                                                                                        \
+    }                                                                                                                                                \
+    static void block_##R##x##P##_##T##_streams(const struct block *block)                                                                           \
+    {                                                                                                                                                \
+        run_block(R, P, DTYPE_##T, 1, block);                                                                                                        \
     }
 BLOCKS(BLOCK_KERNEL, F32)
 BLOCKS(BLOCK_KERNEL, F16)
 BLOCKS(BLOCK_KERNEL, BF16)
 BLOCKS(BLOCK_KERNEL, F8)
 
-#define BLOCK_ENTRY(R, P, T) [DTYPE_##T][R][P] = block_##R##x##P##_##T,
-static block_kernel *const block_kernels[4][MAX_ROWS + 1][MAX_PANELS + 1] = {BLOCKS(BLOCK_ENTRY, F32) BLOCKS(BLOCK_ENTRY, F16)
-                                                                                 BLOCKS(BLOCK_ENTRY, BF16) BLOCKS(BLOCK_ENTRY, F8)};
+#define BLOCK_ENTRY(R, P, T) [DTYPE_##T][R][P] = {block_##R##x##P##_##T, block_##R##x##P##_##T##_streams},
+static block_kernel *const block_kernels[4][MAX_ROWS + 1][MAX_PANELS + 1][2] = {BLOCKS(BLOCK_ENTRY, F32) BLOCKS(BLOCK_ENTRY, F16)
+                                                                                    BLOCKS(BLOCK_ENTRY, BF16) BLOCKS(BLOCK_ENTRY, F8)};
 
 /* All rows of the sweep for a group of panels, in blocks of nearly equal size. */
 static void run_group(struct block block, int panels, int rows)
@@ -191,7 +206,7 @@ static void run_group(struct block block, int panels, int rows)
     for (int i = 0; i < blocks; i++) {
         int size = rows / blocks + (i < rows % blocks);
 
-        block_kernels[block.matrix->dtype][size][panels](&block);
+        block_kernels[block.matrix->dtype][size][panels][block.matrix->streams](&block);
         block.from += (size_t)size * block.from_stride;
         block.to += (size_t)size * block.to_stride;
     }
@@ -203,7 +218,7 @@ static int group_size(int rows, int left)
     int blocks = (rows + MAX_ROWS - 1) / MAX_ROWS, small = rows / blocks, large = (rows + blocks - 1) / blocks;
     int panels = left < most_panels[large] ? left : most_panels[large];
 
-    while (block_kernels[DTYPE_BF16][small][panels] == NULL || block_kernels[DTYPE_BF16][large][panels] == NULL)
+    while (block_kernels[DTYPE_BF16][small][panels][0] == NULL || block_kernels[DTYPE_BF16][large][panels][0] == NULL)
         panels--;
     return panels;
 }

@@ -134,7 +134,8 @@ static const struct bias *any_bias(struct source *source)
 
 static struct open_message any_open(struct source *source)
 {
-    struct open_message open = {.run = draw(source), .request = any32(source), .line = any32(source), .sampling = sampling_default};
+    struct open_message open = {
+        .run = draw(source), .request = any32(source), .line = any32(source), .pass = any32(source), .sampling = sampling_default};
 
     open.count = 1 + (int)below(source, 3000);
     open.tokens = any_tokens(source, open.count);
@@ -231,7 +232,7 @@ static struct failure any_failure(struct source *source)
 
 static void assert_same_open(const struct open_message *a, const struct open_message *b)
 {
-    SAME(run), SAME(request), SAME(line), SAME(prompt_count), SAME(count), SAME(draft_length), SAME(limit);
+    SAME(run), SAME(request), SAME(line), SAME(pass), SAME(prompt_count), SAME(count), SAME(draft_length), SAME(limit);
     assert_memory_equal(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
     assert_int_equal(sampling_digest(&a->sampling), sampling_digest(&b->sampling));
     assert_int_equal(bias_is_empty(a->bias), bias_is_empty(b->bias));

@@ -482,6 +482,7 @@ static void test_request__wrong_values_are_named(void **state)
     EACH_WRONG({"\"temperature\": -1", "temperature is -1"}, {"\"temperature\": NaN", "line 1 is not valid JSON"},
                {"\"temperature\": 1e999", "line 1 is JSON with too large a number at byte"}, {"\"temperature\": null", "temperature is not a number"},
                {"\"logprobs\": true", "logprobs is true, expected how many of the most probable tokens are told, from 0 to 20; "},
+               {"\"logprobs\": 21", "logprobs is 21, expected "}, {"\"logprobs\": -1", "logprobs is -1, expected "},
                {"\"top_p\": 0", "top_p is 0"}, {"\"top_p\": 1.5", "top_p is 1.5"}, {"\"min_p\": 1", "min_p is 1"},
                {"\"lenience\": 0", "lenience is 0"}, {"\"threshold\": 1", "threshold is 1"},
                {"\"typical_epsilon\": 2", "typical_epsilon is 2, expected a number from 0 to 1"}, {"\"typical_delta\": -1", "typical_delta is -1"},

@@ -135,7 +135,8 @@ static void test_logprobs__are_the_targets_under_every_rule(void **state)
         enum accept_mode accept;
         double temperature;
         int repeats; /* with drafts and without the tokens are the same */
-    } cases[] = {{ACCEPT_REJECTION, 0, 1}, {ACCEPT_COUPLED, 0.8, 1}, {ACCEPT_REJECTION, 0.8, 0}};
+    } cases[] = {{ACCEPT_REJECTION, 0, 1}, {ACCEPT_COUPLED, 0.8, 1},   {ACCEPT_REJECTION, 0.8, 0}, {ACCEPT_WALK, 0.8, 0},     {ACCEPT_BLOCK, 0.8, 0},
+                 {ACCEPT_CLASSIC, 0.8, 0}, {ACCEPT_MULTISTEP, 0.8, 0}, {ACCEPT_TRAVERSAL, 0.8, 0}, {ACCEPT_THRESHOLD, 0.8, 0}, {ACCEPT_TYPICAL, 0.8, 0}};
     struct model_rig rig;
 
     (void)state;

@@ -487,6 +487,22 @@ static void test_peers_words__what_is_no_message_for_the_lead_is_refused(void **
     assert_int_equal(rig->peers.stale, 0);
 }
 
+/* So that a drafter does not draft out of what the same prompts had before. */
+static void test_peers_words__an_open_says_which_pass_it_is_of(void **state)
+{
+    struct rig *rig = *state;
+    struct open_message open;
+    struct frame frame;
+
+    for (uint32_t pass = 1; pass <= 3; pass++) {
+        peers_count_anew(&rig->peers);
+        assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+        assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+        assert_null(message_unpack_open(rig->space, frame, VOCAB, &open));
+        assert_int_equal(open.pass, pass);
+    }
+}
+
 /* It may have missed a message. */
 static void test_peers_words__a_missed_deadline_is_followed_by_everything_anew(void **state)
 {
@@ -635,6 +651,7 @@ int main(void)
         RIGGED(test_peers_words__a_sequence_of_fixed_drafts_waits_for_a_drafter_that_reads),
         RIGGED(test_peers_words__a_sequence_waits_no_longer_than_for_any_drafter_that_is_silent),
         RIGGED(test_peers_words__what_is_no_message_for_the_lead_is_refused),
+        RIGGED(test_peers_words__an_open_says_which_pass_it_is_of),
         RIGGED(test_peers_words__a_missed_deadline_is_followed_by_everything_anew),
         RIGGED(test_peers_words__a_lost_drafter_that_is_heard_gets_everything_and_is_waited_for),
         RIGGED(test_peers_words__a_drafter_that_takes_nothing_is_lost),
