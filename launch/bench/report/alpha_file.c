@@ -1,6 +1,7 @@
 #include "launch/bench/report/alpha_file.h"
 
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "common/base/try.h"
 #include "launch/bench/report/run_file.h"
 #include <limits.h>
@@ -71,12 +72,20 @@ enum status alpha_file_read(const char *path, json_t **json)
     return STATUS_DATA;
 }
 
-/* The same name, or another one of the same file. */
+/* Where a model lies: its path, or what `tandem fetch` made of its name. Is there something?  file: [PATH_MAX] */
+static int find_file(const char *model, char *file)
+{
+    char path[PATH_MAX];
+
+    return paths_model(model, path, sizeof path) && realpath(path, file) != NULL;
+}
+
+/* The same name, or another one of the same file: a bench knows a fetched model by its path. */
 static int is_same(const char *a, const char *b)
 {
     char one[PATH_MAX], other[PATH_MAX];
 
-    return strcmp(a, b) == 0 || (realpath(a, one) != NULL && realpath(b, other) != NULL && strcmp(one, other) == 0);
+    return strcmp(a, b) == 0 || (find_file(a, one) && find_file(b, other) && strcmp(one, other) == 0);
 }
 
 static const json_t *find(const json_t *json, const char *draft)

@@ -22,26 +22,32 @@ static __device__ __forceinline__ struct member own_member()
     return {(int)threadIdx.x / THREADS, (int)threadIdx.x % THREADS};
 }
 
-static __device__ __forceinline__ float4 read_four(const struct plan &plan, const float *vector, int column)
+/* A row is fresh, a norm's weights are kept. */
+template <bool KEPT, typename T> static __device__ __forceinline__ T read(const T *from)
+{
+    return KEPT ? warp_kept(from) : warp_fresh(from);
+}
+
+template <bool KEPT> static __device__ __forceinline__ float4 read_four(const struct plan &plan, const float *vector, int column)
 {
     int columns = plan.launch.columns;
     float4 value = {0.0f, 0.0f, 0.0f, 0.0f};
 
     if (plan.aligned && column < columns)
-        return warp_fresh(reinterpret_cast<const float4 *>(vector + column));
+        return read<KEPT>(reinterpret_cast<const float4 *>(vector + column));
     if (column < columns)
-        value.x = warp_fresh(vector + column);
+        value.x = read<KEPT>(vector + column);
     if (column + 1 < columns)
-        value.y = warp_fresh(vector + column + 1);
+        value.y = read<KEPT>(vector + column + 1);
     if (column + 2 < columns)
-        value.z = warp_fresh(vector + column + 2);
+        value.z = read<KEPT>(vector + column + 2);
     if (column + 3 < columns)
-        value.w = warp_fresh(vector + column + 3);
+        value.w = read<KEPT>(vector + column + 3);
     return value;
 }
 
 /* Sums each of four numbers over the warp; lane 8 i has the sum of number i. */
-static __device__ __forceinline__ float sum_four(const float value[BATCH], int lane)
+static __device__ __forceinline__ float sum_four(const float value[4], int lane)
 {
     int high = lane & 16, middle = lane & 8;
     float first = high ? value[2] : value[0], second = high ? value[3] : value[1], sum;
@@ -56,7 +62,8 @@ static __device__ __forceinline__ float sum_four(const float value[BATCH], int l
 }
 
 /* Takes the columns of the tiles [first, first + count) of all rows: into shared memory if `stores`, their squares into shared.squares if
- * `squares`. An item is four columns of one row; teams take BATCH of them in turns. */
+ * `squares`. An item is four columns of one row; teams take as many in turns, BATCH at most. The rows of a sweep follow each other, so the weights of its
+ * norm are read once for all of them that a team takes at once. */
 template <typename T>
 static __device__ void stage(const struct plan &plan, const struct shared_parts &shared, int first, int count, bool stores, bool squares)
 {
@@ -64,38 +71,46 @@ static __device__ void stage(const struct plan &plan, const struct shared_parts 
     const struct member self = own_member();
     int thread = self.thread, lane = thread % 32, sweeps = (count + SWEEP_TILES - 1) / SWEEP_TILES, items = sweeps * launch.rows;
     bool scales = launch.is_f16 && launch.norm != NULL;
+    int share = min((int)BATCH, (items + plan.teams - 1) / plan.teams);
 
-    for (int item = self.team * BATCH; item < items; item += plan.teams * BATCH) {
-        float4 x[BATCH], norm[BATCH];
+    for (int item = self.team * share; item < items; item += plan.teams * share) {
+        float4 x[BATCH], norm = {1.0f, 1.0f, 1.0f, 1.0f};
         float square[BATCH];
+        int normed = item / launch.rows, end = min(items, item + share); /* normed: the sweep whose weights `norm` has */
+
+        if (launch.norm != NULL)
+            norm = read_four<true>(plan, launch.norm, 16 * first + SWEEP * normed + 4 * thread);
 
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             int sweep = (item + i) / launch.rows, row = (item + i) % launch.rows, column = 16 * first + SWEEP * sweep + 4 * thread;
 
-            norm[i] = {1.0f, 1.0f, 1.0f, 1.0f};
             x[i] = {0.0f, 0.0f, 0.0f, 0.0f};
-            if (item + i >= items)
-                continue;
-            x[i] = read_four(plan, static_cast<const float *>(launch.from) + (size_t)row * (size_t)launch.columns, column);
-            if (launch.norm != NULL)
-                norm[i] = read_four(plan, launch.norm, column);
+            if (item + i < end)
+                x[i] = read_four<false>(plan, static_cast<const float *>(launch.from) + (size_t)row * (size_t)launch.columns, column);
         }
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             int sweep = (item + i) / launch.rows, row = (item + i) % launch.rows, tile = SWEEP_TILES * sweep + thread / 4;
             int slot = plan.slots > 1 ? row ^ (tile & 3) : 0; /* neighbouring tiles in different banks */
 
+            if (launch.norm != NULL && sweep != normed && item + i < end) {
+                norm = read_four<true>(plan, launch.norm, 16 * first + SWEEP * sweep + 4 * thread);
+                normed = sweep;
+            }
             square[i] = x[i].x * x[i].x + x[i].y * x[i].y + (x[i].z * x[i].z + x[i].w * x[i].w);
-            if (stores && item + i < items && tile < count)
+            if (stores && item + i < end && tile < count)
                 shared.staged[(size_t)(tile * plan.slots + slot) * 4 + thread % 4] =
-                    linear_round_four<T>(x[i], norm[i], scales ? shared.scale[row] : 1.0f);
+                    linear_round_four<T>(x[i], norm, scales ? shared.scale[row] : 1.0f);
         }
-        if (squares) {
-            float sum = sum_four(square, lane);
-            int mine = item + lane / 8, sweep = first / SWEEP_TILES + mine / launch.rows;
+#pragma unroll
+        for (int four = 0; four < BATCH; four += 4) {
+            if (!squares || item + four >= end)
+                continue;
+            float sum = sum_four(square + four, lane);
+            int mine = item + four + lane / 8, sweep = first / SWEEP_TILES + mine / launch.rows;
 
-            if (lane % 8 == 0 && mine < items)
+            if (lane % 8 == 0 && mine < end)
                 shared.squares[mine % launch.rows * plan.segments + sweep * WARPS + thread / 32] = sum;
         }
     }

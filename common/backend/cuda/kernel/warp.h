@@ -130,6 +130,12 @@ template <typename T> static __device__ __forceinline__ T warp_fresh(const T *fr
     return __ldcg(from);
 }
 
+/* Reads what nothing writes while a model is loaded: from the cache of the multiprocessor, where what its threads read before still is. */
+template <typename T> static __device__ __forceinline__ T warp_kept(const T *from)
+{
+    return __ldg(from);
+}
+
 /* One lane asks for `bytes`, a multiple of 16, to be brought into the L2 cache. A hint: older devices ignore it. */
 static __device__ __forceinline__ void warp_prefetch(const uint4 *from, unsigned bytes)
 {
@@ -283,6 +289,10 @@ static inline void warp_copied()
     emulation_copied();
 }
 template <typename T> static inline T warp_fresh(const T *from)
+{
+    return *from;
+}
+template <typename T> static inline T warp_kept(const T *from)
 {
     return *from;
 }

@@ -245,7 +245,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) round_kernel(co
         float4 x = warp_fresh(reinterpret_cast<const float4 *>(launch.from + row + column)), norm = {1.0f, 1.0f, 1.0f, 1.0f};
 
         if (launch.norm != NULL)
-            norm = warp_fresh(reinterpret_cast<const float4 *>(launch.norm + column));
+            norm = warp_kept(reinterpret_cast<const float4 *>(launch.norm + column));
         *reinterpret_cast<uint2 *>(launch.to + row + column) = linear_round_four<T>(x, norm, scale);
     }
 }

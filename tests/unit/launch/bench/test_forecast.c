@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -294,6 +295,35 @@ static void test_forecast__an_alpha_file_is_read(void **state)
     unlink(path);
 }
 
+/* tandem alpha writes the name that it was given, a bench asks for the path that the name stands for. */
+static void test_forecast__a_fetched_model_is_known_by_its_path(void **state)
+{
+    char path[] = "/tmp/test_forecast_XXXXXX", cache[] = "/tmp/test_forecast_cache_XXXXXX", folder[64], model[80];
+    struct forecast_draft draft;
+    json_t *json;
+
+    (void)state;
+    close(mkstemp(path));
+    assert_non_null(mkdtemp(cache));
+    snprintf(folder, sizeof folder, "%s/tandem", cache);
+    snprintf(model, sizeof model, "%s/smollm2.gguf", folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    write_alpha(model, "");
+    write_alpha(path, "{\"target\": \"smollm2\", \"temperature\": 0.0, \"accept\": \"rejection\", \"drafts\": [{\"draft\": \"smollm2\", "
+                      "\"alpha\": 0.75, \"divergence\": 0.3, \"proposals\": {\"mean\": 1.0}, \"support\": 0.0, \"choose_us\": 2.0, "
+                      "\"accepted_at_place\": [], \"guessed_after_rejection\": [], \"guessed_after_all\": [], \"step_us\": []}]}");
+    setenv("XDG_CACHE_HOME", cache, 1);
+    assert_int_equal(alpha_file_read(path, &json), STATUS_OK);
+    assert_true(alpha_file_draft(json, model, &draft) && draft.alpha == 0.75);
+    assert_int_equal(alpha_file_check(path, json, model, model), STATUS_OK);
+    unsetenv("XDG_CACHE_HOME");
+    json_decref(json);
+    unlink(model);
+    rmdir(folder);
+    rmdir(cache);
+    unlink(path);
+}
+
 static void test_forecast__what_is_no_alpha_file_is_refused(void **state)
 {
     static const char *const wrong[] = {
@@ -342,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_forecast__the_best_length_is_the_fastest),
         cmocka_unit_test(test_forecast__what_failed_is_named_by_its_part),
         cmocka_unit_test(test_forecast__an_alpha_file_is_read),
+        cmocka_unit_test(test_forecast__a_fetched_model_is_known_by_its_path),
         cmocka_unit_test(test_forecast__what_is_no_alpha_file_is_refused),
     };
 
