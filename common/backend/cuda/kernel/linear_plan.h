@@ -12,7 +12,7 @@ enum {
     SWEEP = 4 * THREADS, /* columns that a team stages at once, four a thread */
     SWEEP_TILES = SWEEP / 16,
     AHEAD = 8,                /* tiles of weights on their way to a warp, as units of weights.h; AHEAD x WARPS divides SWEEP_TILES */
-    BATCH = 8,                /* loads on their way to a thread that stages: a multiple of 4 */
+    BATCH = 4,                /* loads on their way to a thread that stages, sum_four at once: 8 would spill registers (sm_90) */
     CHUNK_BYTES = 64 << 10,   /* staged at once where all is too much: meanwhile, weights arrive in as many bytes of registers */
     BLOCK_BYTES = 1 << 10,    /* of shared memory that CUDA keeps for itself */
     PREFETCH_BYTES = 4 << 10, /* of weights for each row that is staged meanwhile, for 8 to 16 of them: all teams' are a third of the L2 cache */
