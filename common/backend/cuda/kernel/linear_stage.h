@@ -47,7 +47,7 @@ template <bool KEPT> static __device__ __forceinline__ float4 read_four(const st
 }
 
 /* Sums each of four numbers over the warp; lane 8 i has the sum of number i. */
-static __device__ __forceinline__ float sum_four(const float value[BATCH], int lane)
+static __device__ __forceinline__ float sum_four(const float value[4], int lane)
 {
     int high = lane & 16, middle = lane & 8;
     float first = high ? value[2] : value[0], second = high ? value[3] : value[1], sum;
@@ -103,9 +103,12 @@ static __device__ void stage(const struct plan &plan, const struct shared_parts 
                 shared.staged[(size_t)(tile * plan.slots + slot) * 4 + thread % 4] =
                     linear_round_four<T>(x[i], norm, scales ? shared.scale[row] : 1.0f);
         }
-        if (squares) {
-            float sum = sum_four(square, lane);
-            int mine = item + lane / 8, sweep = first / SWEEP_TILES + mine / launch.rows;
+#pragma unroll
+        for (int four = 0; four < BATCH; four += 4) { /* one, but written so it takes fewer registers */
+            if (!squares || item + four >= end)
+                continue;
+            float sum = sum_four(square + four, lane);
+            int mine = item + four + lane / 8, sweep = first / SWEEP_TILES + mine / launch.rows;
 
             if (lane % 8 == 0 && mine < end)
                 shared.squares[mine % launch.rows * plan.segments + sweep * WARPS + thread / 32] = sum;
