@@ -316,7 +316,8 @@ static enum status run_plan(struct sweep *sweep, json_t *plan)
     const struct job *job = sweep->job;
     json_t *passes = json_object_get(plan, "passes");
     const char *path = json_string_value(json_object_get(plan, "results"));
-    struct stats stats = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = job->world.size};
+    struct stats stats = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = job->world.size,
+                          .crowded = world_is_crowded(&job->world)};
     enum status status;
 
     if (path == NULL || !json_is_array(passes)) {

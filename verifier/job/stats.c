@@ -276,8 +276,8 @@ struct json_t *stats_job(const struct stats *stats, const char *group, int lead)
     char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
 
     library_version(mpi);
-    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i}", "configuration", configuration_of(stats), "ranks", ranks_of(stats), "tandem",
-                     stats->hello[0].program, "mpi", mpi, "group", group, "lead", lead);
+    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i, s:b}", "configuration", configuration_of(stats), "ranks", ranks_of(stats), "tandem",
+                     stats->hello[0].program, "mpi", mpi, "group", group, "lead", lead, "crowded", stats->crowded);
 }
 
 enum status stats_write(const struct stats *stats, const char *path)

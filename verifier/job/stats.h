@@ -17,7 +17,7 @@ struct stats {
     const struct options *options;
     const char *target;
     const struct hello *hello; /* [ranks] */
-    int ranks;
+    int ranks, crowded; /* crowded: more threads of theirs on the lead's host than it has cores; of stats_job alone */
     const struct figures *solo; /* NULL unless both were measured */
     const struct figures *figures;
     const struct request *lossy;         /* the first one by a rule that is not lossless; NULL: none */

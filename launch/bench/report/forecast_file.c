@@ -121,27 +121,17 @@ static void read_wire(const json_t *latency, double support, struct forecast_lin
     }
 }
 
-/* Do the ranks of each host have a core each? The hosts are taken to be as this one. */
-static int has_cores(const struct run *plan, const struct run_placement *placement)
+/* Do the threads of all ranks on the lead's host have a core each? Drafters run ahead by themselves only there. */
+static int has_cores(const struct run_placement *placement)
 {
-    double cores = number(json_object_get(plan->json, "machine"), "cores");
-
-    for (int i = 0; i < placement->ranks; i++) {
-        int here = 0;
-
-        for (int j = 0; j < placement->ranks; j++)
-            here += strcmp(placement->rank[i].host, placement->rank[j].host) == 0;
-        if (here > cores)
-            return 0;
-    }
-    return 1;
+    return !json_is_true(json_object_get(json_array_get(placement->job, 0), "crowded"));
 }
 
 static int runs_ahead(const struct making *making, const struct run_placement *placement)
 {
     const char *when = json_string_value(json_object_get(making->plan.json, "run_ahead"));
 
-    return when == NULL || strcmp(when, "auto") == 0 ? has_cores(&making->plan, placement) : strcmp(when, "on") == 0;
+    return when == NULL || strcmp(when, "auto") == 0 ? has_cores(placement) : strcmp(when, "on") == 0;
 }
 
 static int find_draft(const struct making *making, const struct run_cell *cell, struct forecast_draft *draft)
