@@ -88,6 +88,8 @@ long)
     plan && cell 9 8 $few && cell 32 1 $few && placement 2 1 --tree top-k
     plan && cell 10 8 $few && placement 1 1 --tree sequoia
     plan && cell 2 1 $few && cell 16 8 $few && placement 4 1 --tree dynamic:depth=3
+    plan && cell 4 1 $few && cell 4 8 $few && placement 1 1 --run-ahead on # by default nobody runs ahead where ranks share cores
+    plan && cell 3 8 $few && placement 2 1 --draft self:layers=3 --run-ahead on
     plan && cell 8 8 $few && placement 2 1 --draft lookup --run-ahead on # which has nothing to propose in many rounds
     plan && cell 3 1 $few && placement 1 2 --draft lookup:min=2,max=3
     plan && cell 4 8 $few && placement 2 1 --draft self:layers=3
