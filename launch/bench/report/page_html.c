@@ -148,16 +148,6 @@ static void write_head(const struct run *run, const struct measured_placement *a
               to);
 }
 
-/* The cell whose draft length was fastest among those compared with the same baseline. */
-static int is_fastest(const struct run *run, const struct measured_placement *all, int cell)
-{
-    for (int i = 0; i < run->cells; i++)
-        if (run->cell[i].baseline == run->cell[cell].baseline && !run->cell[i].solo && run->cell[i].draft_length > 0 &&
-            all->cell[i].improvement > 0 && all->cell[i].speedup > all->cell[cell].speedup)
-            return 0;
-    return 1;
-}
-
 static void draw_theory(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     struct charts_point points[RUN_MOST_CELLS];
@@ -168,7 +158,7 @@ static void draw_theory(const struct run *run, const struct measured_placement *
 
         if (!run->cell[i].solo && run->cell[i].sequences == 1 && run->cell[i].draft_length > 0 && measured->improvement > 0 && measured->rounds > 0)
             points[count++] = (struct charts_point){measured->alpha, measured->output_tokens / measured->rounds, measured->speedup, measured->best,
-                                                    is_fastest(run, all, i)};
+                                                    measured_best(run, all, run->cell[i].baseline) == i};
     }
     charts_theory(points, count, to);
 }
