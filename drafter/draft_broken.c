@@ -57,6 +57,17 @@ int32_t draft_broken_noise(const struct sparse_q *q, const struct rng_key *key)
     return winner;
 }
 
+int32_t draft_broken_likelier(const struct sparse_q *q, int32_t one, int32_t other)
+{
+    uint32_t of_one = 0, of_other = 0;
+
+    for (int i = 0; i < q->count; i++) {
+        of_one = q->id[i] == one ? q->weight[i] : of_one;
+        of_other = q->id[i] == other ? q->weight[i] : of_other;
+    }
+    return of_other > of_one ? other : one;
+}
+
 int32_t draft_broken_best(const struct sparse_q *q, int rank)
 {
     for (int i = 0; i < q->count; i++)

@@ -10,6 +10,8 @@
 int32_t draft_broken_draw(const struct sparse_q *q, enum breakage breakage, uint32_t u);
 /* A token of q, by the noise at this place that a correction would be drawn with: the distribution is right, and not independent of what decides. */
 int32_t draft_broken_noise(const struct sparse_q *q, const struct rng_key *key);
+/* The one of two tokens of q that has more weight. */
+int32_t draft_broken_likelier(const struct sparse_q *q, int32_t one, int32_t other);
 /* The token of q that so many others are ahead of, -1: there is none. */
 int32_t draft_broken_best(const struct sparse_q *q, int rank);
 

@@ -188,6 +188,8 @@ static int32_t draw_broken(const struct model_draft *state, const struct branch 
 {
     if (q->count > 0 && branch != NULL && state->breakage == BREAKAGE_BRANCH_NOISE)
         return draft_broken_noise(q, &query->key);
+    if (q->count > 0 && branch != NULL && state->breakage == BREAKAGE_BRANCH_VALUE)
+        return draft_broken_likelier(q, token, sparse_q_draw(q, rng_coin16(&query->key, RNG_RESIDUAL, query->coin)));
     return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_coin16(&query->key, RNG_DRAFT, query->coin)) : token;
 }
 

@@ -167,10 +167,9 @@ static enum status load_tokens(struct parts *parts)
     return STATUS_OK;
 }
 
-/* What is broken is what is drafted ahead, so that has to be there on a busy machine, too. */
 static int breaks_ahead(const struct parts *parts)
 {
-    return parts->options->checks.breakage == BREAKAGE_BRANCH_NOISE;
+    return breakage_table[parts->options->checks.breakage].of == BREAKAGE_OF_BRANCHES;
 }
 
 static int runs_ahead(const struct parts *parts)

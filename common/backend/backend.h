@@ -40,7 +40,9 @@ enum dtype {
     DTYPE_Q4_K,
     DTYPE_Q5_K,
     DTYPE_Q6_K,
-    DTYPES
+    DTYPES,
+    DTYPE_E4M3 = DTYPES, /* of caches alone: a byte of F8 and no scale */
+    DTYPES_ALL
 };
 enum { DTYPE_BLOCK = 32, DTYPE_BLOCK_F8 = 128, DTYPE_BLOCK_MOST = 256 };
 #define DTYPE_F8_SCALE 0x1p64f /* times 448, and 2^8 (cpu/matrix.h), a float32 that leaves room for sums */

@@ -10,15 +10,15 @@ static const struct format {
     size_t block;
     size_t bytes;
     int bits;
-} formats[DTYPES] = {
+} formats[DTYPES_ALL] = {
     {"F32", 1, 4, 32},     {"F16", 1, 2, 16},     {"BF16", 1, 2, 16},    {"F8_E4M3", 128, 132, 8}, {"Q8_0", 32, 34, 8},
     {"Q4_0", 32, 18, 4},   {"Q4_1", 32, 20, 4},   {"Q5_0", 32, 22, 5},   {"Q5_1", 32, 24, 5},      {"Q2_K", 256, 84, 2},
-    {"Q3_K", 256, 110, 3}, {"Q4_K", 256, 144, 4}, {"Q5_K", 256, 176, 5}, {"Q6_K", 256, 210, 6},
+    {"Q3_K", 256, 110, 3}, {"Q4_K", 256, 144, 4}, {"Q5_K", 256, 176, 5}, {"Q6_K", 256, 210, 6},    [DTYPE_E4M3] = {"E4M3", 1, 1, 8},
 };
 
 int dtype_is_quantised(enum dtype dtype)
 {
-    return dtype >= DTYPE_Q8_0;
+    return dtype >= DTYPE_Q8_0 && dtype < DTYPES;
 }
 
 size_t dtype_bytes(enum dtype dtype)
@@ -104,6 +104,18 @@ static float widen_e4m3(uint8_t byte)
     return value * 0x1p120f;
 }
 
+static float widen_one(enum dtype dtype, const unsigned char *from)
+{
+    switch (dtype) {
+    case DTYPE_E4M3:
+        return (*from & 0x7f) == 0x7f ? NAN : widen_e4m3(*from);
+    case DTYPE_BF16:
+        return widen_bf16(bits_at(from));
+    default:
+        return widen_f16(bits_at(from));
+    }
+}
+
 /* With its halves' scales and minima, each rounded never. */
 static void widen_part(const struct dtype_part *part, float *to)
 {
@@ -143,7 +155,7 @@ void dtype_widen(enum dtype dtype, const void *from, float *to, size_t count)
         return;
     }
     for (size_t i = 0; i < count; i++)
-        to[i] = dtype == DTYPE_BF16 ? widen_bf16(bits_at(bytes + 2 * i)) : widen_f16(bits_at(bytes + 2 * i));
+        to[i] = widen_one(dtype, bytes + i * dtype_bytes(dtype));
 }
 
 void dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to)

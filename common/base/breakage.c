@@ -18,7 +18,9 @@ const struct breakage_entry breakage_table[BREAKAGE_COUNT] = {
     [BREAKAGE_DRAFTER_BONUS] = {"drafter-bonus", "the token after a whole accepted draft is drawn from the drafter's last q",
                                 "ohdearquant/lattice#243", "equality"},
     [BREAKAGE_BRANCH_NOISE] = {"branch-noise", "what is drafted ahead is drawn with the noise that corrections are drawn with",
-                               "vllm-project/vllm#54282", "draws"},
+                               "vllm-project/vllm#54282", "draws", BREAKAGE_OF_BRANCHES, NULL},
+    [BREAKAGE_BRANCH_VALUE] = {"branch-value", "of two drafts for a text ahead the likelier is proposed, as if it alone had been drawn",
+                               "what apple/ml-recurrent-drafter#6 reports", "draws", BREAKAGE_OF_BRANCHES, NULL},
     [BREAKAGE_STALE_PATH] = {"stale-path", "the accepted path of a tree is not moved in the cache: what is there of rejected drafts stays",
                              "sgl-project/sglang#30775", "equality", BREAKAGE_OF_TREES, NULL},
     [BREAKAGE_SIBLING_Q] =

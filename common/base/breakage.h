@@ -17,6 +17,7 @@ enum breakage {
     BREAKAGE_STALE_ROW,
     BREAKAGE_DRAFTER_BONUS,
     BREAKAGE_BRANCH_NOISE,
+    BREAKAGE_BRANCH_VALUE,
     BREAKAGE_STALE_PATH,
     BREAKAGE_SIBLING_Q,
     BREAKAGE_SIBLING_P,
@@ -27,12 +28,13 @@ enum breakage {
 
 /* The names in the order of the enum, for the table of options. */
 #define BREAKAGE_NAMES                                                                                                                               \
-    "none|q-temperature|q-top-k|q-row|shared-coin|residual-p|accept-all|stale-row|drafter-bonus|branch-noise|stale-path|"                            \
-    "sibling-q|sibling-p|sibling-order|sibling-top-k"
+    "none|q-temperature|q-top-k|q-row|shared-coin|residual-p|accept-all|stale-row|drafter-bonus|branch-noise|branch-value|"                          \
+    "stale-path|sibling-q|sibling-p|sibling-order|sibling-top-k"
 
 /* What a fault is about. */
 enum breakage_of {
     BREAKAGE_OF_CHAINS,
+    BREAKAGE_OF_BRANCHES, /* what a draft model drafts ahead, so that has to be there on a busy machine, too */
     BREAKAGE_OF_TREES,    /* whatever the rule */
     BREAKAGE_OF_SIBLINGS, /* drafts of a tree that were drawn from one q */
 };

@@ -129,9 +129,10 @@ static enum status check_quantise(const struct model *model)
 
 static enum status choose_cache(struct model *model, enum cache_choice asked)
 {
+    static const enum dtype dtypes[] = {[CACHE_F32] = DTYPE_F32, [CACHE_BF16] = DTYPE_BF16, [CACHE_E4M3] = DTYPE_E4M3};
     const struct backend *backend = model->backend;
 
-    model->cache_dtype = asked == CACHE_AUTO ? backend->cache.dtype : asked == CACHE_BF16 ? DTYPE_BF16 : DTYPE_F32;
+    model->cache_dtype = asked == CACHE_AUTO ? backend->cache.dtype : dtypes[asked];
     if ((backend->cache.dtypes >> model->cache_dtype & 1) != 0)
         return STATUS_OK;
     log_error("the %s backend keeps no cache in %s, which --cache asks for, expected --cache auto or --backend cpu", backend->name,

@@ -17,7 +17,7 @@
 #include "common/model/model_shard.h"
 
 /* In the order of the choices of --cache: what numbers keys and values are kept as. */
-enum cache_choice { CACHE_AUTO, CACHE_F32, CACHE_BF16 };
+enum cache_choice { CACHE_AUTO, CACHE_F32, CACHE_BF16, CACHE_E4M3 };
 
 /* How far the weights are read: what this rank takes of its files. */
 struct model_reading {

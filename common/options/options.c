@@ -280,6 +280,7 @@ static enum status check_breakage(const struct options *options)
     const struct breakage_entry *fault = &breakage_table[options->checks.breakage];
     const char *rule = rule_name(options->request.sampling.accept);
     int is_tree = options->rounds.shape.kind != TREE_CHAIN && !options->rounds.solo, is_own = options->rounds.shape.kind == TREE_OWN;
+    int is_of_chains = fault->of == BREAKAGE_OF_CHAINS || fault->of == BREAKAGE_OF_BRANCHES;
     char tree[TREE_ASKED];
 
     if (options->checks.breakage == BREAKAGE_NONE)
@@ -287,7 +288,7 @@ static enum status check_breakage(const struct options *options)
     name_tree(options, tree);
     if (options->checks.size == CHECK_OFF)
         log_error("--break %s is for `tandem check` alone: no result that is kept may come from broken code", fault->name);
-    else if (is_tree && fault->of == BREAKAGE_OF_CHAINS)
+    else if (is_tree && is_of_chains)
         log_error("--break %s is a fault of chains, expected no %s; --list-breaks says which are of trees", fault->name, tree);
     else if (!is_tree && fault->of == BREAKAGE_OF_TREES)
         log_error("--break %s is a fault in how the path of a tree is kept, expected --tree dynamic or top-k", fault->name);
@@ -410,7 +411,7 @@ static enum status check_together(const struct options *options)
         return STATUS_USAGE;
     }
     if (!kind->draws && (options->checks.breakage == BREAKAGE_Q_TEMPERATURE || options->checks.breakage == BREAKAGE_Q_TOP_K ||
-                         options->checks.breakage == BREAKAGE_BRANCH_NOISE)) {
+                         breakage_table[options->checks.breakage].of == BREAKAGE_OF_BRANCHES)) {
         log_error("--break %s is a fault in how a draft model draws, and --draft %s draws nothing", breakage_table[options->checks.breakage].name,
                   kind->name);
         return STATUS_USAGE;

@@ -110,7 +110,7 @@ static void print_breaks(FILE *to)
     for (int kind = BREAKAGE_NONE + 1; kind < BREAKAGE_COUNT; kind++) {
         const struct breakage_entry *entry = &breakage_table[kind];
         int length = snprintf(like, sizeof like, "like %s; the check `%s` must see it%s", entry->resembles, entry->seen_by,
-                              entry->of == BREAKAGE_OF_CHAINS ? "" : "; it needs --tree top-k");
+                              entry->of == BREAKAGE_OF_CHAINS || entry->of == BREAKAGE_OF_BRANCHES ? "" : "; it needs --tree top-k");
 
         for (const char *rule = entry->rules; rule != NULL && *rule != '\0';) { /* each a word of its own, for narrow terminals */
             size_t width = strcspn(rule, "|");

@@ -31,9 +31,10 @@ const struct option_entry option_table[] = {
      "the same of the draft model alone, and of all that its file has in more bits than that, a GGUF file's Q6_K or Q5_0, too: a draft of half "
      "the bytes takes half the time, guesses a little worse, and what comes out has the target's distribution all the same; on the CPU alone. "
      "Default none: as --quantise says"},
-    {"cache", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.cache), 0, 0, "auto|f32|bf16", 0, RESULTS_FROM_2, RANKS_ALWAYS,
+    {"cache", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.cache), 0, 0, "auto|f32|bf16|fp8", 0, RESULTS_FROM_2, RANKS_ALWAYS,
      "numbers that keys and values are kept as, of target and draft: bf16 takes half the memory, and at long contexts attention reads half the "
-     "bytes; default auto: f32 on the CPU, bf16 on GPUs, which have no other. The output is that of the target with such a cache"},
+     "bytes; fp8 (E4M3, without scales) a quarter, and rounds to 4 bits of fraction; default auto: f32 on the CPU, bf16 on GPUs, which have no f32. "
+     "The output is that of the target with such a cache"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(model.context), 0, BIG, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
      "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192. Above the original context of a model with LongRoPE "
      "its factors for long texts are used"},

@@ -1,4 +1,5 @@
 #include "tests/backend/rig.h"
+#include "tests/support/e4m3.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -177,27 +178,34 @@ static void check_shape(int heads, int kv_heads, int head_dim, int base)
     step_release(&step);
 }
 
-static void round_all(float *numbers, size_t count)
+static void round_all(enum dtype dtype, float *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t bits = (uint32_t)nearest_bf16(numbers[i]) << 16;
 
-        memcpy(numbers + i, &bits, sizeof bits);
+        if (dtype == DTYPE_E4M3)
+            numbers[i] = e4m3_wide(e4m3_nearest(numbers[i]));
+        else
+            memcpy(numbers + i, &bits, sizeof bits);
     }
 }
 
-/* Numbers that bf16 has, in it. */
-static uint16_t *narrowed(const float *numbers, size_t count)
+/* Numbers that the dtype has, in it. */
+static void *narrowed(enum dtype dtype, const float *numbers, size_t count)
 {
     uint16_t *halves = zeroed(count, sizeof *halves);
+    uint8_t *bytes = (uint8_t *)halves;
 
     for (size_t i = 0; i < count; i++)
-        halves[i] = nearest_bf16(numbers[i]);
+        if (dtype == DTYPE_E4M3)
+            bytes[i] = e4m3_nearest(numbers[i]);
+        else
+            halves[i] = nearest_bf16(numbers[i]);
     return halves;
 }
 
 /* One shape: the bits of float32 whose numbers were rounded before, everywhere, also of rows alone, with NaN where nothing is seen. */
-static void check_narrow(int heads, int kv_heads, int head_dim, int base)
+static void check_narrow(enum dtype dtype, int heads, int kv_heads, int head_dim, int base)
 {
     struct backend_context *scalar = rig_open(0);
     struct step wide, narrow;
@@ -209,13 +217,13 @@ static void check_narrow(int heads, int kv_heads, int head_dim, int base)
     outputs = ROWS * row_floats(&wide);
     expected = zeroed(outputs, sizeof *expected);
     to = zeroed(outputs, sizeof *to);
-    round_all(wide.cache.keys, count);
-    round_all(wide.cache.values, count);
+    round_all(dtype, wide.cache.keys, count);
+    round_all(dtype, wide.cache.values, count);
     attend(scalar, &wide, 0, ROWS, expected);
     backend_cpu.close(scalar);
     poison(&wide);
     narrow = wide;
-    narrow.cache = (struct cache_layer){DTYPE_BF16, narrowed(wide.cache.keys, count), narrowed(wide.cache.values, count)};
+    narrow.cache = (struct cache_layer){dtype, narrowed(dtype, wide.cache.keys, count), narrowed(dtype, wide.cache.values, count)};
     for (int i = 0; i < RIGS; i++) {
         struct backend_context *context = rig_open(i);
 
@@ -234,6 +242,16 @@ static void check_narrow(int heads, int kv_heads, int head_dim, int base)
     free(narrow.cache.keys);
     free(narrow.cache.values);
     step_release(&wide);
+}
+
+static void check_bf16(int heads, int kv_heads, int head_dim, int base)
+{
+    check_narrow(DTYPE_BF16, heads, kv_heads, head_dim, base);
+}
+
+static void check_e4m3(int heads, int kv_heads, int head_dim, int base)
+{
+    check_narrow(DTYPE_E4M3, heads, kv_heads, head_dim, base);
 }
 
 /* Heads, heads of keys, dimensions of a head, and places before the step. */
@@ -256,12 +274,47 @@ static void check_shapes(void (*check)(int heads, int kv_heads, int head_dim, in
     check(2, 1, 72, 330);
 }
 
-static void test_attend__a_cache_in_bf16_is_float32_of_rounded_numbers(void **state)
+static void test_attend__a_cache_of_fewer_bits_is_float32_of_rounded_numbers(void **state)
 {
     (void)state;
-    check_shapes(check_narrow);
-    check_narrow(6, 2, 250, 37);
-    check_narrow(2, 2, 250, 128);
+    check_shapes(check_bf16);
+    check_shapes(check_e4m3);
+    check_bf16(6, 2, 250, 37);
+    check_bf16(2, 2, 250, 128);
+    check_e4m3(6, 2, 250, 37);
+}
+
+/* In a cache of bytes, on each instruction set: dimension 5 of the values of place 0, which all rows see. */
+static void test_attend__a_byte_that_is_no_number_is_told_where_it_is_seen(void **state)
+{
+    enum { HEADS = 4, DIM = 40 };
+    struct step wide, narrow;
+    size_t count;
+    float *to;
+
+    (void)state;
+    step_init(&wide, HEADS, 2, DIM, 50);
+    count = cache_floats(&wide.shape);
+    for (int slot = 0; slot < SLOTS; slot++)
+        for (int h = 0; h < wide.shape.kv_heads; h++)
+            *value_at(&wide, slot, h, 0, 5) = slot == 0 ? NAN : -NAN;
+    to = zeroed(ROWS * row_floats(&wide), sizeof *to);
+    narrow = wide;
+    narrow.cache = (struct cache_layer){DTYPE_E4M3, narrowed(DTYPE_E4M3, wide.cache.keys, count), narrowed(DTYPE_E4M3, wide.cache.values, count)};
+    for (int i = 0; i < RIGS; i++) {
+        struct backend_context *context = rig_open(i);
+
+        if (context == NULL)
+            continue;
+        attend(context, &narrow, 0, ROWS, to);
+        for (size_t k = 0; k < ROWS * row_floats(&wide); k++)
+            assert_int_equal(isnan(to[k]) != 0, k % DIM == 5);
+        backend_cpu.close(context);
+    }
+    free(to);
+    free(narrow.cache.keys);
+    free(narrow.cache.values);
+    step_release(&wide);
 }
 
 static void test_attend__matches_naive_with_the_same_bits_everywhere(void **state)
@@ -383,6 +436,7 @@ static void test_cache_copy__moves_the_places_and_nothing_else(void **state)
         for (size_t m = 0; m < sizeof moves / sizeof *moves; m++) {
             check_copy(context, DTYPE_F32, 24, (struct cache_place){1, moves[m][0]}, (struct cache_place){1, moves[m][1]}, moves[m][2]);
             check_copy(context, DTYPE_BF16, 10, (struct cache_place){0, moves[m][0]}, (struct cache_place){2, moves[m][1]}, moves[m][2]);
+            check_copy(context, DTYPE_E4M3, 6, (struct cache_place){1, moves[m][0]}, (struct cache_place){2, moves[m][1]}, moves[m][2]);
         }
         backend_cpu.close(context);
     }
@@ -392,7 +446,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attend__matches_naive_with_the_same_bits_everywhere),
-        cmocka_unit_test(test_attend__a_cache_in_bf16_is_float32_of_rounded_numbers),
+        cmocka_unit_test(test_attend__a_cache_of_fewer_bits_is_float32_of_rounded_numbers),
+        cmocka_unit_test(test_attend__a_byte_that_is_no_number_is_told_where_it_is_seen),
         cmocka_unit_test(test_attend__what_a_row_does_not_see_does_not_matter_to_it),
         cmocka_unit_test(test_attend__gaps_of_a_tree_change_no_bits),
         cmocka_unit_test(test_cache_copy__moves_the_places_and_nothing_else),

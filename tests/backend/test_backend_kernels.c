@@ -1,6 +1,7 @@
 #include "common/backend/cpu/kernels.h"
 #include "common/base/math32.h"
 #include "tests/backend/rig.h"
+#include "tests/support/e4m3.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,6 +122,60 @@ static void check_round_edges(const struct kernels *kernels)
     }
 }
 
+/* What comes after the last byte is left alone; so is what is rounded, unless the bytes take its place. */
+static void check_round_e4m3(const struct kernels *kernels)
+{
+    struct random random = {.state = 5};
+    float x[COUNT];
+    unsigned char to[COUNT + 1], expected[COUNT];
+
+    for (int round = 0; round < 60; round++) {
+        int count = round < 40 ? round : COUNT - round;
+
+        for (int i = 0; i < count; i++) {
+            uint32_t word = random_word(&random), exponent = 112 + word % 26;                 /* from subnormals to what is too large */
+            uint32_t rest[] = {random_word(&random) & 0xfffff, 0x80000, 0x7ffff, 0x80001, 0}; /* and ties, and what is next to them */
+
+            x[i] = float_of((word & 0x80000000) | exponent << 23 | (word >> 8 & 7) << 20 | rest[(word >> 12) % 5]);
+            if ((word >> 24) % 8 == 0)
+                x[i] = ldexpf((float)(word % 33) / 2, -9); /* ties between subnormals */
+            expected[i] = e4m3_nearest(x[i]);
+        }
+        to[count] = 0x55;
+        kernels->round_e4m3(x, count, to);
+        assert_memory_equal(to, expected, (size_t)count);
+        assert_int_equal(to[count], 0x55);
+        kernels->round_e4m3(x, count, (unsigned char *)x);
+        assert_memory_equal(x, expected, (size_t)count);
+    }
+}
+
+static void check_e4m3_edges(const struct kernels *kernels)
+{
+    static const struct {
+        uint32_t bits;
+        unsigned char byte;
+    } edges[] = {{0x00000000, 0x00}, {0x80000000, 0x80}, {0x00000001, 0x00}, {0x80000001, 0x80}, {0x43e00000, 0x7e}, {0x43e80000, 0x7e},
+                 {0x43f00000, 0x7e}, {0xc4000000, 0xfe}, {0x7f7fffff, 0x7e}, {0x7f800000, 0x7e}, {0xff800000, 0xfe}, {0x7fc00000, 0x7f},
+                 {0xff800001, 0xff}, {0x3a800000, 0x00}, {0x3a800001, 0x01}, {0x3b000000, 0x01}, {0x3b400000, 0x02}, {0x3c7fffff, 0x08},
+                 {0x3c700000, 0x08}, {0x3c6fffff, 0x07}, {0x3c800000, 0x08}};
+
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        float x = float_of(edges[i].bits);
+        unsigned char found;
+
+        kernels->round_e4m3(&x, 1, &found);
+        assert_int_equal(found, edges[i].byte);
+    }
+}
+
+static void test_kernels__round_e4m3_is_to_the_nearest_and_nan_stays(void **state)
+{
+    (void)state;
+    each_isa(check_round_e4m3);
+    each_isa(check_e4m3_edges);
+}
+
 static void test_kernels__exp_has_the_bits_of_math32(void **state)
 {
     (void)state;
@@ -194,9 +249,12 @@ static void test_kernels__an_unknown_isa_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels__exp_has_the_bits_of_math32), cmocka_unit_test(test_kernels__log_has_the_bits_of_math32),
-        cmocka_unit_test(test_kernels__gumbel_has_the_bits_of_rng), cmocka_unit_test(test_kernels__every_f16_widens_as_dtype_widen_does),
+        cmocka_unit_test(test_kernels__exp_has_the_bits_of_math32),
+        cmocka_unit_test(test_kernels__log_has_the_bits_of_math32),
+        cmocka_unit_test(test_kernels__gumbel_has_the_bits_of_rng),
+        cmocka_unit_test(test_kernels__every_f16_widens_as_dtype_widen_does),
         cmocka_unit_test(test_kernels__round_bf16_is_to_the_nearest_and_nan_stays),
+        cmocka_unit_test(test_kernels__round_e4m3_is_to_the_nearest_and_nan_stays),
         cmocka_unit_test(test_kernels__an_unknown_isa_is_refused),
     };
 

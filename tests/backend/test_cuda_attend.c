@@ -1,6 +1,7 @@
 /* Attention of the CUDA backend against the CPU's, over caches that hold the same numbers. The bound is derived for each output (allowed).
  */
 #include "tests/backend/device_rig.h"
+#include "tests/support/e4m3.h"
 
 #include "common/backend/cuda/kernels.h"
 #include <math.h>
@@ -24,6 +25,7 @@ struct step {
     uint64_t ancestors[MOST_ROWS];
     float *q;                 /* [rows][heads][head_dim] */
     uint16_t *keys, *values;  /* [SLOTS][kv_heads][context_length][head_dim] */
+    uint8_t *bytes[2];        /* the same in E4M3, which the device is then given; NULL: it is not */
     struct cache_layer cache; /* the same, as the CPU wants it */
 };
 
@@ -112,6 +114,14 @@ static int sees(const struct step *step, int row, int place)
     return past < 0 || (past < 64 && (step->ancestors[row] >> past & 1) != 0);
 }
 
+/* Keys or values of the cache. */
+static void *put_side(const struct step *step, int is_value)
+{
+    if (step->bytes[is_value] != NULL)
+        return device_put(step->bytes[is_value], cache_count(step));
+    return device_put(is_value ? step->values : step->keys, cache_count(step) * sizeof(uint16_t));
+}
+
 /* Attends the `count` rows order[i] of the step on the device, in this order, with room for `room` at once.
  * to: [count][heads][head_dim] of what it gives */
 static void attend_giving(const struct step *step, const int *order, int count, int longest, int room, enum kernel_numbers gives, void *to)
@@ -135,8 +145,9 @@ static void attend_giving(const struct step *step, const int *order, int count, 
                                             .place = device_put(place, (size_t)count * sizeof *place),
                                             .base = device_put(base, (size_t)count * sizeof *base),
                                             .ancestors = device_put(ancestors, (size_t)count * sizeof *ancestors)},
-                                   .cache = {.keys = device_put(step->keys, cache_count(step) * sizeof(uint16_t)),
-                                             .values = device_put(step->values, cache_count(step) * sizeof(uint16_t)),
+                                   .cache = {.keys = put_side(step, 0),
+                                             .values = put_side(step, 1),
+                                             .is_e4m3 = step->bytes[0] != NULL,
                                              .heads = step->shape.heads,
                                              .kv_heads = step->shape.kv_heads,
                                              .head_dim = step->shape.head_dim,
@@ -525,6 +536,62 @@ static void test_cuda_attend__a_value_that_is_not_finite_is_told_where_it_is_see
     step_release(&step);
 }
 
+/* All bytes, of random ones: subnormals, zeros of both signs, and numbers that are none. In the order of threads, too. */
+static void check_bytes(int heads, int kv_heads, int head_dim)
+{
+    struct random random = {.state = (uint32_t)(heads * 100 + head_dim)};
+    struct step step;
+    uint8_t *bytes[2];
+    float *expected, *to;
+    size_t count, finite = 0;
+
+    step_init(&step, heads, kv_heads, head_dim, edges, 5);
+    count = (size_t)step.rows.count * row_count(&step);
+    expected = zeroed(count, sizeof *expected);
+    to = zeroed(count, sizeof *to);
+    for (int side = 0; side < 2; side++) {
+        uint16_t *numbers = side == 0 ? step.keys : step.values;
+
+        bytes[side] = zeroed(cache_count(&step), 1);
+        for (size_t i = 0; i < cache_count(&step); i++) {
+            uint32_t word = random_word(&random);
+
+            bytes[side][i] = (uint8_t)(side == 0 ? word & 0xbf : word); /* keys of at most 1.875 */
+            if ((bytes[side][i] & 0x7f) == 0x7f && word >> 8 & 7)
+                bytes[side][i] ^= 1;
+            numbers[i] = bf16_of(e4m3_wide(bytes[side][i]));
+        }
+    }
+    attend_all(&step, expected);
+    for (unsigned seed = 0; seed < 3; seed++) {
+        device_rig_order(seed);
+        step.bytes[0] = bytes[0];
+        step.bytes[1] = bytes[1];
+        attend_all(&step, to);
+        assert_same_bits(to, expected, count);
+    }
+    device_rig_order(0);
+    for (size_t i = 0; i < count; i++)
+        finite += isfinite(expected[i]) != 0;
+    assert_true(finite > 0 && finite < count);
+    free(bytes[0]);
+    free(bytes[1]);
+    free(expected);
+    free(to);
+    step_release(&step);
+}
+
+static void test_cuda_attend__a_cache_in_e4m3_is_one_in_bf16_of_the_same_numbers(void **state)
+{
+    (void)state;
+    check_bytes(9, 3, 64);
+    check_bytes(4, 1, 128);
+    check_bytes(6, 2, 80);
+    check_bytes(3, 1, 18);
+    check_bytes(2, 1, 250);
+    check_bytes(3, 1, 256);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_cuda_attend__the_order_of_threads_and_blocks_changes_no_bits),
         cmocka_unit_test(test_cuda_attend__what_a_row_does_not_see_does_not_matter_to_it),
         cmocka_unit_test(test_cuda_attend__a_value_that_is_not_finite_is_told_where_it_is_seen),
+        cmocka_unit_test(test_cuda_attend__a_cache_in_e4m3_is_one_in_bf16_of_the_same_numbers),
     };
 
     device_rig_open();

@@ -2,6 +2,7 @@
  * the CPU's; a norm adds its squares in another order. */
 #include "tests/backend/cuda_rig.h"
 #include "tests/backend/device_rig.h"
+#include "tests/support/e4m3.h"
 
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernels.h"
@@ -15,6 +16,7 @@ enum { SLOTS = 3, CONTEXT = 48, ROWS = 11 };
 /* A layer's heads as they come from the product, and where they go. */
 struct heads {
     int heads, kv_heads, dim, all;
+    int is_e4m3; /* the cache; else it is bfloat16 */
     float *qkv, *bias, *q_norm, *k_norm, *cosine, *sine;
     int32_t position[ROWS], slot[ROWS], place[ROWS];
     const float *with_bias, *with_q_norm, *with_k_norm; /* NULL where the layer has none */
@@ -22,7 +24,7 @@ struct heads {
 
 struct outcome {
     float *q;                /* [ROWS][heads][dim] */
-    uint16_t *keys, *values; /* [SLOTS][kv_heads][CONTEXT][dim], 0xffff where nothing was written */
+    uint16_t *keys, *values; /* [SLOTS][kv_heads][CONTEXT][dim], or as many bytes of E4M3; all ones where nothing was written */
 };
 
 static const float eps = 1e-5f;
@@ -117,6 +119,7 @@ static void run(const struct heads *heads, int first, int count, struct outcome 
     struct heads_launch launch = {.rows = {.count = count, .position = given[1], .slot = given[2], .place = given[3]},
                                   .cache = {.keys = given[9],
                                             .values = given[10],
+                                            .is_e4m3 = heads->is_e4m3,
                                             .heads = heads->heads,
                                             .kv_heads = heads->kv_heads,
                                             .head_dim = heads->dim,
@@ -188,6 +191,9 @@ static void check_row(const struct heads *heads, int row, const struct outcome *
 
             if (h < heads->heads)
                 check(heads, outcome->q[(row * heads->heads + h) * dim + d], head[d], bound);
+            else if (heads->is_e4m3)
+                check(heads, e4m3_wide(((const uint8_t *)stored)[place + (size_t)d]), e4m3_wide(e4m3_nearest(head[d])),
+                      bound > 0 ? bound + fmax(fabs((double)head[d]) * 0x1p-3, 0x1p-9) : 0);
             else /* half a unit of bfloat16 more, on either side, where the two may round apart */
                 check(heads, bf16_wide(stored[place + (size_t)d]), bf16_wide(bf16_of(head[d])),
                       bound > 0 ? bound + fabs((double)head[d]) * 0x1p-7 : 0);
@@ -207,18 +213,21 @@ static void check_rest(const struct heads *heads, const struct outcome *outcome)
             for (int i = 0; i < heads->kv_heads * heads->dim && !written; i++) {
                 size_t at = (size_t)(((slot * heads->kv_heads + i / heads->dim) * CONTEXT + place) * heads->dim + i % heads->dim);
 
-                assert_int_equal(outcome->keys[at], 0xffff);
-                assert_int_equal(outcome->values[at], 0xffff);
+                assert_int_equal(heads->is_e4m3 ? ((uint8_t *)outcome->keys)[at] : outcome->keys[at] >> 8, 0xff);
+                assert_int_equal(heads->is_e4m3 ? ((uint8_t *)outcome->values)[at] : outcome->values[at] >> 8, 0xff);
             }
         }
 }
 
-static void check_heads(int count, int kv_heads, int dim, int decorated)
+static void check_cache(int count, int kv_heads, int dim, int decorated, int is_e4m3)
 {
     struct heads heads;
     struct outcome together, apart;
 
     heads_init(&heads, count, kv_heads, dim, decorated);
+    heads.is_e4m3 = is_e4m3;
+    for (int i = 0; is_e4m3 && !decorated && i < ROWS * heads.all * dim; i++)
+        heads.qkv[i] = ldexpf(heads.qkv[i], i % 26 - 12); /* also subnormal, and too large */
     outcome_init(&together, &heads);
     run(&heads, 0, ROWS, &together);
     for (int r = 0; r < ROWS; r++)
@@ -237,6 +246,12 @@ static void check_heads(int count, int kv_heads, int dim, int decorated)
     device_rig_order(0);
     outcome_release(&together);
     heads_release(&heads);
+}
+
+static void check_heads(int count, int kv_heads, int dim, int decorated)
+{
+    check_cache(count, kv_heads, dim, decorated, 0);
+    check_cache(count, kv_heads, dim, decorated, 1);
 }
 
 static void test_cuda_heads__have_the_bits_of_the_cpu_without_norms(void **state)
@@ -282,11 +297,11 @@ static void test_cuda_step__picks_rows_and_adds(void **state)
     free(sum);
 }
 
-/* Places of a cache of bf16 by the backend, against a copy number by number. */
-static void check_copy(struct cache_place from, struct cache_place to, int count)
+/* Places of a cache by the backend, against a copy of two bytes at a time. */
+static void check_copy_of(enum dtype dtype, struct cache_place from, struct cache_place to, int count)
 {
-    const struct layer_shape shape = {.heads = 4, .kv_heads = 2, .head_dim = 26, .context = CONTEXT};
-    size_t dim = (size_t)shape.head_dim, head = CONTEXT * dim, slot = (size_t)shape.kv_heads * head, all = SLOTS * slot;
+    const struct layer_shape shape = {.heads = 4, .kv_heads = 2, .head_dim = 52 / (int)dtype_bytes(dtype), .context = CONTEXT};
+    size_t dim = 26, head = CONTEXT * dim, slot = (size_t)shape.kv_heads * head, all = SLOTS * slot;
     uint16_t *expected = zeroed(all, sizeof *expected), *found = zeroed(all, sizeof *found);
     struct random random = {.state = (uint32_t)(from.place + count)};
     struct cuda_rig rig;
@@ -295,7 +310,7 @@ static void check_copy(struct cache_place from, struct cache_place to, int count
         expected[i] = (uint16_t)random_word(&random);
     cuda_rig_open(&rig, 64, 208, CONTEXT, 0);
 
-    struct cache_layer cache = {DTYPE_BF16, cuda_rig_put(&rig, (float *)(void *)expected, all / 2),
+    struct cache_layer cache = {dtype, cuda_rig_put(&rig, (float *)(void *)expected, all / 2),
                                 cuda_rig_put(&rig, (float *)(void *)expected, all / 2)};
 
     backend_cuda.cache.copy(rig.cuda, &shape, &cache, from, to, count);
@@ -310,6 +325,12 @@ static void check_copy(struct cache_place from, struct cache_place to, int count
     free(expected);
     free(found);
     cuda_rig_close(&rig);
+}
+
+static void check_copy(struct cache_place from, struct cache_place to, int count)
+{
+    check_copy_of(DTYPE_BF16, from, to, count);
+    check_copy_of(DTYPE_E4M3, from, to, count);
 }
 
 static void test_cuda_cache_copy__moves_the_places_and_nothing_else(void **state)

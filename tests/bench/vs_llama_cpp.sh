@@ -59,8 +59,8 @@ says() {
 }
 target=$TOP/launch/demo/target
 says '^\{"threads": 1, "read": [0-9.e+]*[1-9][0-9.e+]*, "fma": ' peaks 1
-says '^\{"threads": 1, "packed_bytes": [1-9][0-9]*, "ns": \{("[0-9]+": [1-9][0-9]*(, )?){6}\}\}$' steps 1 2 "$target"
-says '^\{"threads": 1, "places": 128, "F32": \{"cache_bytes": [1-9][0-9]*(, "[148]": [1-9][0-9]*){3}\}, "BF16": \{"cache_bytes": [1-9][0-9]*(, "[148]": [1-9][0-9]*){3}\}\}$' deep 1 2 "$target" 100
+says '^\{"threads": 1, "packed_bytes": [1-9][0-9]*, "ns": \{("[0-9]+": [1-9][0-9]*(, )?){6}\}, "weights": [1-9][0-9]*, "read": [0-9.e+]+, "fma": [0-9.e+]+, "fma_avx2": [0-9.e+]+, "vnni": [0-9.e+]+\}$' steps 1 2 "$target"
+says '^\{"threads": 1, "places": 128, "F32": \{"cache_bytes": [1-9][0-9]*(, "[148]": [1-9][0-9]*){3}\}, "BF16": \{"cache_bytes": [1-9][0-9]*(, "[148]": [1-9][0-9]*){3}\}, "E4M3": \{"cache_bytes": [1-9][0-9]*(, "[148]": [1-9][0-9]*){3}\}\}$' deep 1 2 "$target" 100
 says '^\{"positions": 40, "largest": 0, "kl": -?0, "same": 1\}$' quality 1 "$target" "$target" "$TOP/README.md" 40
 says '^\{"positions": 40, "largest": [0-9.]*[1-9].*, "kl": -?[0-9.]*[1-9].*, "same": ' quality 1 "$target" "$target" "$TOP/README.md" 40 bf16
 says '^\{"positions": 40, "largest": [0-9.]*[1-9].*, "kl": [0-9.]*[1-9].*, "same": 0' quality 1 "$target" "$TOP/launch/demo/draft" "$TOP/README.md" 40

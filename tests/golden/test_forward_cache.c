@@ -1,5 +1,6 @@
-/* A cache in bf16, in whole models: logits are those of float32 attention over keys and values that are rounded as they are written. And what is
- * copied from slot to slot, in caches of both dtypes. */
+/* A cache in bf16 or E4M3, in whole models: logits are those of float32 attention over keys and values that are rounded as they are written. And what
+ * is copied from slot to slot, in caches of all dtypes. */
+#include "tests/support/e4m3.h"
 #include "tests/support/golden.h"
 #include "tests/support/model_rig.h"
 
@@ -11,19 +12,29 @@
 #include <cmocka.h>
 
 #define TARGET "launch/demo/target"
-#define LARGEST_DIFFERENCE 0.03 /* of the largest logit, to those of a cache in float32; 0.0141 is measured */
 
 static const char *const models[] = {"linear", "llama2", "llama31", "longrope", "mistral", "qwen2", "qwen3", "smollm", "yarn"};
 
 enum { MODELS = sizeof models / sizeof *models };
 
+/* How far from float32, in parts of the largest logit; 0.0141 and 0.251 are measured. */
+static const struct narrow {
+    enum cache_choice cache;
+    double largest_difference;
+    size_t times; /* as many numbers in the memory of float32's */
+} narrows[] = {{CACHE_BF16, 0.03, 2}, {CACHE_E4M3, 0.5, 4}};
+enum { NARROWS = sizeof narrows / sizeof *narrows };
+
 /* The CPU's backend with its cache in float32, whose numbers are rounded when they have been written. */
 static struct backend rounding;
+static enum cache_choice rounds_to;
 
 static float rounded(float value)
 {
     uint32_t bits;
 
+    if (rounds_to == CACHE_E4M3)
+        return e4m3_wide(e4m3_nearest(value));
     memcpy(&bits, &value, sizeof bits);
     bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
     memcpy(&value, &bits, sizeof bits);
@@ -98,12 +109,12 @@ static void feed(struct model_rig *rig, const struct sample *sample, int stride,
     model_rig_close(rig);
 }
 
-static void test_forward_cache__bf16_has_the_bits_of_rounded_float32(void **state)
+static void check_bits(enum cache_choice cache)
 {
     static const char *const isas[] = {"scalar", "avx2", "avx512"};
     struct model_rig rig;
 
-    (void)state;
+    rounds_to = cache;
     for (int m = 0; m < MODELS; m++) {
         struct sample sample;
 
@@ -119,7 +130,7 @@ static void test_forward_cache__bf16_has_the_bits_of_rounded_float32(void **stat
                 continue;
             }
             backend_cpu.close(probe);
-            model_rig_open_narrow(&rig, sample.folder, i % 2 + 1, isas[i / 2]);
+            model_rig_open_narrow(&rig, sample.folder, i % 2 + 1, isas[i / 2], cache);
             feed(&rig, &sample, i % 2 == 0 ? 5 : sample.count, sample.found);
             assert_memory_equal(sample.found, sample.expected, sample.logits * sizeof(float));
         }
@@ -127,11 +138,17 @@ static void test_forward_cache__bf16_has_the_bits_of_rounded_float32(void **stat
     }
 }
 
-static void test_forward_cache__bf16_is_near_float32_and_another(void **state)
+static void test_forward_cache__fewer_bits_have_those_of_rounded_float32(void **state)
+{
+    (void)state;
+    for (int n = 0; n < NARROWS; n++)
+        check_bits(narrows[n].cache);
+}
+
+static void check_nearness(const struct narrow *narrow)
 {
     struct model_rig rig;
 
-    (void)state;
     for (int m = 0; m < MODELS; m++) {
         struct sample sample;
         double size = 0, difference;
@@ -139,18 +156,25 @@ static void test_forward_cache__bf16_is_near_float32_and_another(void **state)
         sample_open(&sample, models[m]);
         model_rig_open(&rig, sample.folder, NULL, 1, NULL);
         feed(&rig, &sample, sample.count, sample.expected);
-        model_rig_open_narrow(&rig, sample.folder, 1, NULL);
+        model_rig_open_narrow(&rig, sample.folder, 1, NULL, narrow->cache);
         feed(&rig, &sample, sample.count, sample.found);
         for (size_t i = 0; i < sample.logits; i++)
             size = (double)sample.expected[i] > size ? (double)sample.expected[i] : size;
         difference = golden_difference(sample.found, sample.expected, sample.logits);
         print_message("%s: %.3g of the largest logit\n", models[m], difference / size);
-        assert_true(difference > 0 && difference < LARGEST_DIFFERENCE * size);
+        assert_true(difference > 0 && difference < narrow->largest_difference * size);
         sample_close(&sample);
     }
 }
 
-static void test_forward_cache__bf16_takes_half_the_memory(void **state)
+static void test_forward_cache__fewer_bits_are_near_float32_and_another(void **state)
+{
+    (void)state;
+    for (int n = 0; n < NARROWS; n++)
+        check_nearness(&narrows[n]);
+}
+
+static void test_forward_cache__fewer_bits_take_less_memory(void **state)
 {
     char folder[GOLDEN_PATH];
     struct model_rig wide, narrow;
@@ -158,11 +182,13 @@ static void test_forward_cache__bf16_takes_half_the_memory(void **state)
     (void)state;
     golden_path(TARGET, folder);
     model_rig_open(&wide, folder, NULL, 1, NULL);
-    model_rig_open_narrow(&narrow, folder, 1, NULL);
-    assert_int_equal(2 * kv_cache_bytes(&narrow.cache), kv_cache_bytes(&wide.cache));
-    assert_int_equal(kv_cache_need(narrow.model, MODEL_RIG_SLOTS), kv_cache_bytes(&narrow.cache));
+    for (int n = 0; n < NARROWS; n++) {
+        model_rig_open_narrow(&narrow, folder, 1, NULL, narrows[n].cache);
+        assert_int_equal(narrows[n].times * kv_cache_bytes(&narrow.cache), kv_cache_bytes(&wide.cache));
+        assert_int_equal(kv_cache_need(narrow.model, MODEL_RIG_SLOTS), kv_cache_bytes(&narrow.cache));
+        model_rig_close(&narrow);
+    }
     model_rig_close(&wide);
-    model_rig_close(&narrow);
 }
 
 static void test_forward_cache__a_copied_prefix_gives_the_bits_of_one_that_is_fed(void **state)
@@ -171,19 +197,17 @@ static void test_forward_cache__a_copied_prefix_gives_the_bits_of_one_that_is_fe
 
     (void)state;
     for (int m = 0; m < MODELS; m++) {
-        struct model_rig wide, narrow;
+        struct model_rig rig;
         struct sample sample;
 
         sample_open(&sample, models[m]);
         assert_true(sample.count > 23);
-        model_rig_open(&wide, sample.folder, NULL, 2, NULL);
-        model_rig_open_narrow(&narrow, sample.folder, 2, NULL);
-        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
-            model_rig_assert_copied(&wide, sample.tokens, sample.count, kept[k]);
-            model_rig_assert_copied(&narrow, sample.tokens, sample.count, kept[k]);
+        for (int cache = CACHE_F32; cache <= CACHE_E4M3; cache++) {
+            model_rig_open_narrow(&rig, sample.folder, 2, NULL, (enum cache_choice)cache);
+            for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+                model_rig_assert_copied(&rig, sample.tokens, sample.count, kept[k]);
+            model_rig_close(&rig);
         }
-        model_rig_close(&wide);
-        model_rig_close(&narrow);
         sample_close(&sample);
     }
 }
@@ -191,9 +215,9 @@ static void test_forward_cache__a_copied_prefix_gives_the_bits_of_one_that_is_fe
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward_cache__bf16_has_the_bits_of_rounded_float32),
-        cmocka_unit_test(test_forward_cache__bf16_is_near_float32_and_another),
-        cmocka_unit_test(test_forward_cache__bf16_takes_half_the_memory),
+        cmocka_unit_test(test_forward_cache__fewer_bits_have_those_of_rounded_float32),
+        cmocka_unit_test(test_forward_cache__fewer_bits_are_near_float32_and_another),
+        cmocka_unit_test(test_forward_cache__fewer_bits_take_less_memory),
         cmocka_unit_test(test_forward_cache__a_copied_prefix_gives_the_bits_of_one_that_is_fed),
     };
 

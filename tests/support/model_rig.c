@@ -27,9 +27,9 @@ void model_rig_open_quantised(struct model_rig *rig, const char *path, struct gr
     model_rig_open_with(rig, path, group, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .quantise = quantise});
 }
 
-void model_rig_open_narrow(struct model_rig *rig, const char *path, int threads, const char *isa)
+void model_rig_open_narrow(struct model_rig *rig, const char *path, int threads, const char *isa, enum cache_choice cache)
 {
-    model_rig_open_with(rig, path, NULL, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa, .cache = CACHE_BF16});
+    model_rig_open_with(rig, path, NULL, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa, .cache = cache});
 }
 
 void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend)

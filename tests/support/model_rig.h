@@ -26,8 +26,8 @@ struct chain {
 void model_rig_open(struct model_rig *rig, const char *path, struct group *group, int threads, const char *isa);
 /* The same, with weights of more bits rounded. */
 void model_rig_open_quantised(struct model_rig *rig, const char *path, struct group *group, enum dtype quantise);
-/* The same, alone, with a cache in bf16. */
-void model_rig_open_narrow(struct model_rig *rig, const char *path, int threads, const char *isa);
+/* The same, alone, with such a cache. */
+void model_rig_open_narrow(struct model_rig *rig, const char *path, int threads, const char *isa, enum cache_choice cache);
 /* The same, alone, on another backend than the CPU's. */
 void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend);
 /* The same, as the options say, with max_rows MODEL_RIG_ROWS. */

@@ -148,7 +148,8 @@ static enum status begin_output(struct job *job, const struct request_list *requ
 
     if (!job->output.journaled)
         return output_begin(&job->output, &begun);
-    meant.model.cache = job->model->cache_dtype == DTYPE_BF16 ? CACHE_BF16 : CACHE_F32;
+    if (meant.model.cache == CACHE_AUTO)
+        meant.model.cache = job->model->cache_dtype == DTYPE_BF16 ? CACHE_BF16 : CACHE_F32;
     TRY(model_identity(job->target, &terms.target));
     if (journal_terms_need_drafts(requests) && !job->options->rounds.solo && job->world.drafters > 0)
         TRY(identify_draft(job, terms.target, &terms.draft));

@@ -226,8 +226,10 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     lead->drain.seconds = job->options->limits.drain_s;
     if (job->learns && peers->count > 0)
         lead->drafting.adaptive = job->learnt;
+    lead->drafting.adaptive.shares_cores = world_is_crowded(&job->world);
     lead->drafting.by_verdicts = job->options->rounds.stopping.kind == STOPPING_HEURISTIC;
     lead->drafting.by_price = job->options->rounds.stopping.kind == STOPPING_BATCH;
+    lead->drafting.load_ns = job->load_ns;
     lead->drafting.earlier = &job->times.steps;
     lead->drafting.past = keeps_drafts(job) && peers->count > 0 && lead->drafting.least == 0 ? &job->times.drafts : NULL;
     job->team.shard.forward.group_ns = 0;
@@ -374,13 +376,16 @@ static enum status lead_look(struct job *job)
 enum status job_run(struct job *job, const struct job_command *command)
 {
     enum status status = STATUS_OK;
+    int64_t began;
 
     options_target_path(job->options, job->target);
     if (job->world.rank == job->world.lead)
         status = lead_look(job);
     TRY(world_agree(&job->world, status));
     log_hold(); /* a fault of the model is found by every rank */
+    began = clock_ns();
     status = load(job);
+    job->load_ns = clock_ns() - began;
     if (status == STATUS_OK)
         status = world_trace_open(&job->world, job->options->report.trace, &job->trace);
     TRY(world_agree(&job->world, status));

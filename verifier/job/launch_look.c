@@ -118,7 +118,7 @@ static enum status need_of(const struct options *options, const char *model, int
                                         .slots = options->rounds.max_sequences,
                                         .layers = drafts ? options->model.draft_way.layers : 0,
                                         .quantise = model_quantise(options_bits(options, drafts)),
-                                        .cache = has_devices(options) ? CACHE_BF16 : options->model.cache};
+                                        .cache = options->model.cache};
 
     return model_need(model, width, &terms, need);
 }
@@ -157,10 +157,9 @@ static enum status check_host(const struct options *options, size_t all)
     if (options->slurm.batch_script || options->launch.hosts != NULL || options->launch.launcher == LAUNCHER_SRUN || has_devices(options) ||
         all <= has)
         return STATUS_OK;
-    log_error(
-        "the ranks need %.1f GiB of memory together and this host has %.1f: --dry-run --verbose says of what; a smaller --context, fewer "
-        "--max-sequences, --cache bf16 or --quantise q8_0 need less",
-        (double)all / GIB, (double)has / GIB);
+    log_error("the ranks need %.1f GiB of memory together and this host has %.1f: --dry-run --verbose says of what; a smaller --context, fewer "
+              "--max-sequences, --cache bf16 or fp8, or --quantise q8_0 need less",
+              (double)all / GIB, (double)has / GIB);
     return STATUS_INTERNAL;
 }
 

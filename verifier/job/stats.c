@@ -60,8 +60,8 @@ static json_t *configuration_of(const struct stats *stats)
         failed |= json_object_set_new(object, "quantise", json_string(rounded_to[options->model.quantise]));
     if (options->model.draft_quantise != QUANTISE_NONE)
         failed |= json_object_set_new(object, "draft_quantise", json_string(rounded_to[options->model.draft_quantise]));
-    if (options->model.cache == CACHE_BF16)
-        failed |= json_object_set_new(object, "cache", json_string("bf16"));
+    if (options->model.cache >= CACHE_BF16)
+        failed |= json_object_set_new(object, "cache", json_string(options->model.cache == CACHE_BF16 ? "bf16" : "fp8"));
     if (options->rounds.draft_vocabulary > 0)
         failed |= json_object_set_new(object, "draft_vocabulary", json_integer(options->rounds.draft_vocabulary));
     if (options->rounds.tree != NULL && options->rounds.shape.kind != TREE_CHAIN)
@@ -186,6 +186,17 @@ static json_t *ahead_of(const struct figures *figures)
                      outcome_of(&ahead->all), "rejected", rejected);
 }
 
+/* What went over the wire. A round is of one sequence: of several in a step each has its own messages. */
+static json_t *wire_of(const struct figures *figures)
+{
+    const struct wire_figures *wire = &figures->wire;
+    double rounds = figures->rounds > 0 ? (double)figures->rounds : 1.0;
+
+    return json_pack("{s:I, s:I, s:f, s:I, s:I, s:f}", "sent", (json_int_t)wire->sent, "sent_bytes", (json_int_t)wire->sent_bytes,
+                     "sent_bytes_per_round", (double)wire->sent_bytes / rounds, "received", (json_int_t)wire->received, "received_bytes",
+                     (json_int_t)wire->received_bytes, "received_bytes_per_round", (double)wire->received_bytes / rounds);
+}
+
 /* What each kind of drafter gave to the proposals that were merged. */
 static json_t *merged_of(const struct stats *stats)
 {
@@ -240,6 +251,7 @@ static json_t *object_of(const struct stats *stats)
     failed |= json_object_set_new(object, "prefix_tokens_reused", json_integer(figures->prefix_tokens_reused));
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
     failed |= json_object_set_new(object, "run_ahead", ahead_of(figures));
+    failed |= json_object_set_new(object, "wire", wire_of(figures));
     if (figures->kinds > 1)
         failed |= json_object_set_new(object, "merged", merged_of(stats));
     failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));

@@ -38,6 +38,7 @@ enum {
     PROBE_ROUNDS = 4,     /* in the first one drafters still read the tokens that they have missed */
     PROBE_SHARE = 64,     /* probes may cost one part in so many of the time without drafts, */
     FIRST_SHARE = 16,     /* but the first one, without which nothing is known of the drafts, of the time until then */
+    PASSING_SHARE = 8,    /* and where drafts would pay if verifiers were as fast beside a drafter as alone: what slows them may be over soon */
     HOPELESS_FACTOR = 16, /* probes are so much rarer while hopeless: only a change of the machine's speed could make drafting pay */
     PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them; one where earlier jobs had some */
     TELLING_ROUNDS = 64,
@@ -291,6 +292,21 @@ int adaptive_explain(const struct adaptive *adaptive, int sequences, int length,
     return 1;
 }
 
+/* Would some draft length pay if a drafter slowed nothing? Virtual cores may share a real one for a tenth of a second, or another process be about.
+ */
+static int is_slowed(const struct adaptive *adaptive, int sequences)
+{
+    double alone = adaptive_work_alone(&adaptive->work, sequences), plain_us = adaptive_work_us(&adaptive->work, sequences, 0);
+
+    for (int k = 1; k <= ADAPTIVE_START && alone > 0 && !adaptive->shares_cores; k++) {
+        double v = adaptive_work_alone(&adaptive->work, sequences * (k + 1)) / alone;
+
+        if (v > 0 && plain_us * expected_tokens(adaptive, k) > WORTH_STARTING * (v * plain_us + wait_of(adaptive, sequences, k)))
+            return 1;
+    }
+    return 0;
+}
+
 /* Would no draft length pay even with an acceptance rate of HOPEFUL_ALPHA and HOPEFUL_WAIT of the measured wait? */
 static int is_hopeless(const struct adaptive *adaptive, int sequences)
 {
@@ -304,13 +320,14 @@ static int is_hopeless(const struct adaptive *adaptive, int sequences)
 }
 
 /* Stops drafting, or does not start it. The rest is chosen so that probes like the last one take 1 / PROBE_SHARE of the time. The first one comes
- * sooner: until then what drafts are accepted for is a guess, and a job may be over before a long rest is. */
+ * sooner: until then what drafts are accepted for is a guess, and a job may be over before a long rest is. So do others as long as drafts pay by what
+ * was measured without them. */
 static int rest(struct adaptive *adaptive, int sequences)
 {
     double least = PROBE_ROUNDS * (adaptive_work_us(&adaptive->work, 2 * sequences, 1) + wait_of(adaptive, sequences, 1));
     double cost = adaptive->spell.us - adaptive->spell.plain_us;
     int hopeless = is_hopeless(adaptive, sequences), first = adaptive->drafted.rounds == 0 && !adaptive->recalled;
-    double share = first && !hopeless ? FIRST_SHARE : PROBE_SHARE;
+    double share = is_slowed(adaptive, sequences) ? PASSING_SHARE : first && !hopeless ? FIRST_SHARE : PROBE_SHARE;
 
     cost = cost > least ? cost : least;
     adaptive->probe_us = cost;

@@ -65,6 +65,11 @@ double adaptive_work_us(const struct adaptive_work *work, int rows, int drafted)
     return shape_of(work, rows) * scale_of(work, drafted);
 }
 
+double adaptive_work_alone(const struct adaptive_work *work, int rows)
+{
+    return work->step[adaptive_work_knot(rows)];
+}
+
 void adaptive_work_add_step(struct adaptive_work *work, int rows, double us)
 {
     int knot = adaptive_work_knot(rows);

@@ -19,6 +19,12 @@ struct ahead_figures {
     } all, rejected[MESSAGE_MAX_DRAFT]; /* all drafts were accepted; the one at this place was rejected */
 };
 
+/* What the lead and its drafters sent each other: frames, and their bytes. */
+struct wire_figures {
+    int64_t sent, sent_bytes;
+    int64_t received, received_bytes; /* messages of drafters that were as they should be */
+};
+
 /* What one kind of drafter gave, where proposals of several are merged. */
 struct kind_figures {
     int64_t missed;          /* proposals that did not come in time */
@@ -47,6 +53,7 @@ struct figures {
     int64_t prompt_tokens;        /* prompt tokens that were fed to the target */
     int64_t prefix_tokens_reused; /* prompt tokens not fed, as a KV cache held them already: a shared prefix, or the turn before */
     struct ahead_figures ahead;
+    struct wire_figures wire;
     int kinds; /* of drafters, whose proposals are merged; 1: none are */
     struct kind_figures kind[MERGE_MOST];
     int64_t stale, refused;

@@ -53,6 +53,7 @@ static void sum_up(struct lead *lead, int64_t started)
     figures->prompt_tokens = lead->reading.read;
     figures->prefix_tokens_reused = lead->reading.reused;
     figures->ahead = lead->peers->ahead;
+    figures->wire = lead->peers->bytes;
     figures->kinds = lead->peers->kinds;
     for (int kind = 0; kind < MERGE_MOST; kind++)
         figures->kind[kind] = lead->peers->kind[kind];

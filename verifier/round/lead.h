@@ -58,6 +58,7 @@ struct lead_drain {
 struct lead_pacing {
     struct adaptive adaptive;
     const struct adaptive_times *earlier; /* borrowed: what earlier jobs timed; NULL: nobody knows */
+    int64_t load_ns;                      /* that loading took, of which measuring may take a share */
     const struct adaptive_past *past;     /* borrowed: what they saw of drafts; NULL: nothing is to be known */
     int least;          /* where somebody looks at drafts, so many are made where none would pay, too */
     int length;         /* last choice */
@@ -78,6 +79,8 @@ struct lead_round {
     enum lead_stage stage;
     int64_t began;    /* start of the round, for the trace */
     int64_t began_ns; /* when collecting proposals began */
+    int proposals;    /* sequences that had one of the first kind, */
+    int hits;         /* and those of them where it was drafted before it was asked for; both for the trace */
 };
 
 struct lead {

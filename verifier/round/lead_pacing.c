@@ -7,7 +7,8 @@
 #include <math.h>
 
 enum { WARM_UP_TURNS = 3 };
-#define WARM_UP_NS ((int64_t)500 * 1000000)
+#define WARM_UP_NS    ((int64_t)300 * 1000000)
+#define WARM_UP_SHARE 0.02 /* of the time that loading took, where that is more */
 
 static int choose(struct lead *lead, int sequences)
 {
@@ -59,12 +60,13 @@ void lead_follow_verdicts(struct lead *lead)
     }
 }
 
-static enum status time_steps(struct lead *lead, const struct request *first, int rows)
+/* Once at least, and again while there is time. */
+static enum status time_steps(struct lead *lead, const struct request *first, int rows, int64_t until)
 {
     double us;
 
     TRY(lead_keep_in_touch(lead, clock_ns(), "warming up"));
-    for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
+    for (int turn = 0; turn < WARM_UP_TURNS && (turn == 0 || clock_ns() < until); turn++) {
         TRY(verify_warm_up(lead->verify, &first->sampling, rows, &us));
         adaptive_work_add_step(&lead->drafting.adaptive.work, rows, us);
     }
@@ -82,14 +84,14 @@ static int is_known(const struct lead *lead, int rows)
 /* One row and two, and as many more as there is time for, first those that no earlier job has timed. */
 static enum status time_all_steps(struct lead *lead, const struct request *first, int most)
 {
-    int64_t until = clock_ns() + WARM_UP_NS;
+    int64_t share = (int64_t)(WARM_UP_SHARE * (double)lead->drafting.load_ns), until = clock_ns() + (share > WARM_UP_NS ? share : WARM_UP_NS);
 
     for (int known = 0; known < 2; known++)
         for (int i = 0; adaptive_work_warm_up_rows(i) <= most; i++) {
             int rows = adaptive_work_warm_up_rows(i);
 
             if (i < 2 ? !known : is_known(lead, rows) == known && clock_ns() < until)
-                TRY(time_steps(lead, first, rows));
+                TRY(time_steps(lead, first, rows, until));
         }
     if (lead->drafting.earlier != NULL)
         adaptive_work_recall(&lead->drafting.adaptive.work, lead->drafting.earlier);

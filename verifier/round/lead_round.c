@@ -40,6 +40,17 @@ static void count_fallbacks(struct lead *lead)
     }
 }
 
+static void count_hits(struct lead *lead)
+{
+    lead->round.proposals = lead->round.hits = 0;
+    for (int i = 0; i < lead->slots.readies; i++) {
+        const struct draft_link *link = &lead->slots.ready[i]->link[0];
+
+        lead->round.proposals += link->has_proposal;
+        lead->round.hits += link->has_proposal && link->proposal.count > 0 && link->proposal.ahead >= (uint32_t)link->proposal.count;
+    }
+}
+
 /* No sequence is ready: takes a step of prompt rows alone. Where no prompt is left to read either, all sequences wait for drafters that are still
  * reading. */
 static enum status read_alone(struct lead *lead)
@@ -128,6 +139,7 @@ static enum status end_round(struct lead *lead)
     for (int i = 0; i < lead->slots.readies; i++)
         sequence_merge(lead->slots.ready[i], &lead->peers->merge);
     count_fallbacks(lead);
+    count_hits(lead);
     for (int i = 0; lead->watch->proposal != NULL && i < lead->slots.readies; i++)
         if (sequence_proposal(lead->slots.ready[i]) != NULL)
             lead->watch->proposal(lead->watch->state, lead->slots.ready[i]);
@@ -135,7 +147,7 @@ static enum status end_round(struct lead *lead)
     lead->drafting.decided_ns = clock_ns();
     TRY(lead_commit_all(lead));
     TRY(lead_finish_read(lead));
-    trace_end(TRACE_ROUND, lead->round.began, 0, 0, lead->slots.readies, 0, 0);
+    trace_end(TRACE_ROUND, lead->round.began, 0, 0, lead->slots.readies, lead->round.proposals, lead->round.hits);
     return STATUS_OK;
 }
 

@@ -35,6 +35,7 @@ void peers_close(struct peers *peers)
 void peers_count_anew(struct peers *peers)
 {
     peers->ahead = (struct ahead_figures){0};
+    peers->bytes = (struct wire_figures){0};
     peers->merge = (struct merge){0};
     for (int kind = 0; kind < MERGE_MOST; kind++)
         peers->kind[kind] = (struct kind_figures){0};
@@ -76,6 +77,8 @@ enum status peers_send(struct peers *peers, struct peer *peer, struct frame fram
     TRY(channel_send(peers->channel, peer->name, frame, &taken));
     if (!taken)
         peers_lose(peer, "takes no messages", "");
+    peers->bytes.sent += taken;
+    peers->bytes.sent_bytes += taken ? (int64_t)frame.count : 0;
     return STATUS_OK;
 }
 

@@ -52,6 +52,7 @@ struct peers {
     double unpack_ns;   /* moving mean of the time that taking a proposal with a q takes; 0: not known */
     struct merge merge; /* how often drafts of each kind were accepted */
     struct ahead_figures ahead; /* this and what follows: since peers_count_anew */
+    struct wire_figures bytes;
     struct kind_figures kind[MERGE_MOST];
     int64_t taken;           /* proposals for the committed tokens, as they came */
     int64_t fetched;         /* proposals taken from a shelf when their tokens were committed */

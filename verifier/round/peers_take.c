@@ -168,6 +168,8 @@ void peers_take(struct peers *peers, int name, struct frame frame, int refused, 
     }
     if (type == MESSAGE_DRAIN || peer == NULL)
         return;
+    peers->bytes.received++;
+    peers->bytes.received_bytes += (int64_t)frame.count;
     peer->heard_ns = clock_ns();
     if (type == MESSAGE_FAILURE) { /* a Failure is the last message of a drafter */
         peers_lose(peer, "cannot go on", "");
@@ -183,7 +185,7 @@ void peers_take(struct peers *peers, int name, struct frame frame, int refused, 
         take_proposal(peers, peer, &proposal, frame.count, sequences, count);
         if (has_q(&proposal))
             mean(&peers->unpack_ns, clock_ns() - came);
-        trace_end(TRACE_UNPACK, began, proposal.request, (int)proposal.base_length, proposal.count, 0, 0);
+        trace_end(TRACE_UNPACK, began, proposal.request, (int)proposal.base_length, proposal.count, proposal.ahead, (int64_t)frame.count);
     }
 }
 

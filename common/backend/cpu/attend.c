@@ -28,10 +28,17 @@ static void store(const struct attend_in *in, void *side, size_t at, size_t stri
     size_t dim = (size_t)in->shape->head_dim;
     float *wide = side;
     uint16_t *narrow = side;
+    unsigned char *bytes = side, *rounded = (unsigned char *)head;
 
     if (in->cache->dtype == DTYPE_F32) {
         for (size_t d = 0; d < dim; d++)
             wide[at + d * stride] = head[d];
+        return;
+    }
+    if (in->cache->dtype == DTYPE_E4M3) {
+        in->context->kernels->round_e4m3(head, in->shape->head_dim, rounded);
+        for (size_t d = 0; d < dim; d++)
+            bytes[at + d * stride] = rounded[d];
         return;
     }
     in->context->kernels->round_bf16(head, in->shape->head_dim);
@@ -186,7 +193,7 @@ static void attend_block(const struct attend *attend, const struct run *run, int
         block.base[i] = rows->base[row];
         block.ancestors[i] = rows->ancestors[row];
     }
-    (cache->dtype == DTYPE_BF16 ? kernels->attend_bf16 : kernels->attend)(&block);
+    (cache->dtype == DTYPE_E4M3 ? kernels->attend_e4m3 : cache->dtype == DTYPE_BF16 ? kernels->attend_bf16 : kernels->attend)(&block);
 }
 
 /* The groups [first, last) of the run's key/value head h, as many together as a block has. */

@@ -56,9 +56,13 @@ struct kernels {
     /* Puts in place of each value the nearest that bf16 has, ties to even; NaN stays NaN.  x: [count] */
     void (*round_bf16)(float *x, int count);
 
-    /* With keys and values in float32; in bf16. */
+    /* The nearest number of E4M3, ties to even; 448 in place of what is larger, and NaN stays NaN. `to` may begin where x does.  x, to: [count] */
+    void (*round_e4m3)(const float *x, int count, unsigned char *to);
+
+    /* With keys and values in float32; in bf16; in E4M3. */
     void (*attend)(const struct attend_block *block);
     void (*attend_bf16)(const struct attend_block *block);
+    void (*attend_e4m3)(const struct attend_block *block);
 
     /* Of one row, of which each logit is multiplied by `scale`, above 0, first. The largest of the logits [first, last) takes the place of
      * `best` where it is larger. */

@@ -133,9 +133,10 @@ struct round_launch {
 int round_prepare(void);
 void round_start(const struct round_launch *launch, struct CUstream_st *stream);
 
-/* attend.cu, around the cache. Its numbers are bfloat16.  keys, values: [slots][kv_heads][context][head_dim] */
+/* attend.cu, around the cache. Its numbers are bfloat16 or E4M3.  keys, values: [slots][kv_heads][context][head_dim] */
 struct kernel_cache {
-    uint16_t *keys, *values;
+    void *keys, *values;
+    int is_e4m3;
     int heads, kv_heads, head_dim, context;
 };
 

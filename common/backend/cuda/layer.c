@@ -186,6 +186,7 @@ static struct kernel_cache cache_of(const struct layer_shape *shape, const struc
 {
     return (struct kernel_cache){.keys = cache->keys,
                                  .values = cache->values,
+                                 .is_e4m3 = cache->dtype == DTYPE_E4M3,
                                  .heads = shape->heads,
                                  .kv_heads = shape->kv_heads,
                                  .head_dim = shape->head_dim,
@@ -256,7 +257,7 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
 void cuda_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, struct cache_place from,
                      struct cache_place to, int count)
 {
-    size_t place = (size_t)shape->head_dim * sizeof(uint16_t), head = (size_t)shape->context * place, slot = (size_t)shape->kv_heads * head;
+    size_t place = (size_t)shape->head_dim * dtype_bytes(cache->dtype), head = (size_t)shape->context * place, slot = (size_t)shape->kv_heads * head;
     size_t source = (size_t)from.slot * slot + (size_t)from.place * place, target = (size_t)to.slot * slot + (size_t)to.place * place;
     size_t bytes = (size_t)count * place, heads = (size_t)shape->kv_heads;
 

@@ -8,7 +8,8 @@
 
 /* Of the backend's row, for which memory is planned also where it is not built (sizes.c). */
 enum { CUDA_PACKS = (1 << DTYPES) - 1, CUDA_PROMPT_ROWS = 512 };
-#define CUDA_CACHE DTYPE_BF16
+#define CUDA_CACHE  DTYPE_BF16 /* where none is asked for, */
+#define CUDA_CACHES (1u << DTYPE_BF16 | 1u << DTYPE_E4M3)
 
 struct matrix {
     int outputs;

@@ -6,6 +6,6 @@ const struct backend backend_cuda_sizes = {
     .name = "cuda",
     .linear = {.packs = CUDA_PACKS, .matrix_bytes = cuda_matrix_bytes},
     .step = {.prompt_rows = CUDA_PROMPT_ROWS},
-    .cache = {.dtype = CUDA_CACHE, .dtypes = 1u << CUDA_CACHE},
+    .cache = {.dtype = CUDA_CACHE, .dtypes = CUDA_CACHES},
     .draft = {.needs_table = 1},
 };

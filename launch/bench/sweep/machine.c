@@ -95,7 +95,9 @@ static void name_model(const char *model, int bits, int cache, char *name)
              bits == 8   ? ", rounded to Q8_0"
              : bits == 4 ? ", rounded to Q4_0"
                          : "",
-             cache == CACHE_BF16 ? ", cache in BF16" : "");
+             cache == CACHE_BF16   ? ", cache in BF16"
+             : cache == CACHE_E4M3 ? ", cache in FP8"
+                                   : "");
 }
 
 /* `layers`: of its first so many alone, where they are not 0. */

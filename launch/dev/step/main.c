@@ -2,12 +2,13 @@
  *
  *   bench_step peaks THREADS                              what the cores can do: memory, float32, bytes
  *   bench_step steps THREADS TIMES MODEL                  ns of steps of 1 .. 16 rows with the logits of all, and of a prompt of 512
- *                                                         tokens with the last's
- *   bench_step deep THREADS TIMES MODEL PLACES            ns, the least, of steps of 1, 4 and 8 rows behind so many others, with the cache in float32
- *                                                         and in bf16, in turns
+ *                                                         tokens with the last's; what is multiplied for a row; peaks, read over as many
+ *                                                         bytes as the weights have
+ *   bench_step deep THREADS TIMES MODEL PLACES            ns, the least, of steps of 1, 4 and 8 rows behind so many others, with the cache in float32,
+ *                                                         bf16 and E4M3, in turns
  *   bench_step attend THREADS [ISA]                       attention alone: GFLOP/s and the share of what the cores multiply at most
  *   bench_step quality THREADS FLOAT32 MODEL TEXT N [WHAT]    differences from the same weights in float32 over N positions of a text; WHAT: the
- *                                                         cache of MODEL is in f32 (the default) or bf16 */
+ *                                                         cache of MODEL is in f32 (the default), bf16 or fp8 */
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
@@ -67,11 +68,21 @@ static enum status measure_rows(struct engine *engine, const int32_t *tokens, in
     return STATUS_OK;
 }
 
+/* Weights that each row of a step is multiplied with. */
+static double weights_of(const struct config *config)
+{
+    double heads = (double)(config->heads + config->kv_heads) * config->head_dim;
+    double layer = 2 * heads * config->hidden + 3 * (double)config->ffn * config->hidden;
+
+    return config->layers * layer + (double)config->vocab * config->hidden;
+}
+
 static enum status measure_steps(const char *path, int threads, int times)
 {
     static const int rows[] = {1, 2, 4, 8, 16, PROMPT};
     int32_t tokens[PROMPT];
     struct engine engine;
+    struct peaks peaks;
     enum status status = STATUS_OK;
 
     TRY(engine_open(&engine, path, threads, PROMPT, CACHE_AUTO));
@@ -81,14 +92,18 @@ static enum status measure_steps(const char *path, int threads, int times)
     printf("{\"threads\": %d, \"packed_bytes\": %zu, \"ns\": {", threads, model_bytes(engine.model));
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == STATUS_OK; i++)
         status = measure_rows(&engine, tokens, rows[i], rows[i] == PROMPT ? (times + 7) / 8 : times, i > 0 ? ", " : "");
-    printf("}}\n");
+    if (!peaks_measure(threads, model_bytes(engine.model), &peaks))
+        status = STATUS_INTERNAL;
+    printf("}, \"weights\": %.0f, \"read\": %.4g, \"fma\": %.5g, \"fma_avx2\": %.5g, \"vnni\": %.5g}\n", weights_of(&engine.model->config), peaks.read, peaks.fma,
+           peaks.fma_avx2, peaks.vnni);
 
 close_engine:
     engine_close(&engine);
     return status;
 }
 
-enum { DEEP_ROWS = 3 };
+enum { DEEP_ROWS = 3, DEEP_CACHES = 3 };
+static const enum cache_choice deep_caches[DEEP_CACHES] = {CACHE_F32, CACHE_BF16, CACHE_E4M3};
 static const int deep_rows[DEEP_ROWS] = {1, 4, 8};
 
 static enum status open_deep(struct engine *engine, const char *path, int threads, int places, enum cache_choice cache)
@@ -128,27 +143,30 @@ static void print_deep(const struct engine *engine, const int64_t *least)
 
 static enum status measure_deep(const char *path, int threads, int times, int places)
 {
-    struct engine wide = {0}, narrow = {0};
-    int64_t least[2][DEEP_ROWS] = {{0}};
+    struct engine engine[DEEP_CACHES] = {0};
+    int64_t least[DEEP_CACHES][DEEP_ROWS] = {{0}};
     enum status status;
 
-    TRY_TO(open_deep(&wide, path, threads, places, CACHE_F32), close_engines);
-    TRY_TO(open_deep(&narrow, path, threads, places, CACHE_BF16), close_engines);
-    for (int t = 0; t < times; t++) {
-        TRY_TO(measure_deep_rows(&wide, places, least[0]), close_engines);
-        TRY_TO(measure_deep_rows(&narrow, places, least[1]), close_engines);
-    }
+    for (int i = 0; i < DEEP_CACHES; i++)
+        TRY_TO(open_deep(&engine[i], path, threads, places, deep_caches[i]), close_engines);
+    for (int t = 0; t < times; t++)
+        for (int i = 0; i < DEEP_CACHES; i++)
+            TRY_TO(measure_deep_rows(&engine[i], places, least[i]), close_engines);
     printf("{\"threads\": %d, \"places\": %d", threads, places);
-    print_deep(&wide, least[0]);
-    print_deep(&narrow, least[1]);
+    for (int i = 0; i < DEEP_CACHES; i++)
+        print_deep(&engine[i], least[i]);
     printf("}\n");
 
 close_engines:
-    if (narrow.model != NULL)
-        engine_close(&narrow);
-    if (wide.model != NULL)
-        engine_close(&wide);
+    for (int i = DEEP_CACHES - 1; i >= 0; i--)
+        if (engine[i].model != NULL)
+            engine_close(&engine[i]);
     return status;
+}
+
+static int is_cache(const char *name)
+{
+    return strcmp(name, "bf16") == 0 || strcmp(name, "fp8") == 0;
 }
 
 static enum status measure_quality(char **arguments, int threads, enum cache_choice cache)
@@ -185,10 +203,10 @@ int main(int count, char **arguments)
             return (int)measure_steps(arguments[4], threads, times);
         if (strcmp(what, "deep") == 0 && count == 6 && times >= 1 && atoi(arguments[5]) >= 1)
             return (int)measure_deep(arguments[4], threads, times, (atoi(arguments[5]) + BACKEND_MAX_ROWS - 1) / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS);
-        if (strcmp(what, "quality") == 0 && (count == 7 || count == 8) && atoi(arguments[6]) > 0)
-            return (int)measure_quality(arguments, threads, count == 8 && strcmp(arguments[7], "bf16") == 0 ? CACHE_BF16 : CACHE_F32);
+        if (strcmp(what, "quality") == 0 && (count == 7 || (count == 8 && is_cache(arguments[7]))) && atoi(arguments[6]) > 0)
+            return (int)measure_quality(arguments, threads, count < 8 ? CACHE_F32 : strcmp(arguments[7], "fp8") == 0 ? CACHE_E4M3 : CACHE_BF16);
     }
     fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | deep THREADS TIMES MODEL PLACES | attend THREADS [ISA] | quality "
-                    "THREADS FLOAT32 MODEL TEXT POSITIONS [bf16]\n");
+                    "THREADS FLOAT32 MODEL TEXT POSITIONS [bf16|fp8]\n");
     return (int)STATUS_USAGE;
 }

@@ -10,6 +10,7 @@
 #endif
 
 enum { TIMES = 5, CHAINS = 12, STEPS = 1 << 21 };
+#define LEAST_READ ((size_t)1 << 30) /* in one go: a thread takes as long to start as a cache to be read */
 
 struct part;
 typedef void work_function(struct part *part);
@@ -18,7 +19,7 @@ typedef void work_function(struct part *part);
 struct part {
     work_function *work;
     float *memory; /* [count] */
-    size_t count;
+    size_t count, times;
     volatile float sum;
 };
 
@@ -118,12 +119,13 @@ static void *begin(void *argument)
 {
     struct part *part = argument;
 
-    part->work(part);
+    for (size_t i = 0; i < part->times; i++)
+        part->work(part);
     return NULL;
 }
 
-/* Nanoseconds until all threads have ended, at best; 0 where one does not start. */
-static double best_ns(struct part *part, int threads, work_function *work)
+/* Nanoseconds until all threads have done it so many times, at best; 0 where one does not start. */
+static double best_ns(struct part *part, int threads, work_function *work, size_t times)
 {
     pthread_t thread[PEAKS_MAX_THREADS];
     int64_t best = INT64_MAX;
@@ -134,6 +136,7 @@ static double best_ns(struct part *part, int threads, work_function *work)
 
         for (; begun < threads; begun++) {
             part[begun].work = work;
+            part[begun].times = times;
             if (pthread_create(&thread[begun], NULL, begin, &part[begun]) != 0)
                 break;
         }
@@ -196,6 +199,7 @@ int peaks_measure(int threads, size_t bytes, struct peaks *peaks)
     size_t count = bytes / sizeof(float) / (size_t)threads;
     float *memory = malloc((size_t)threads * count * sizeof *memory);
     double ns, work = (double)threads * STEPS * CHAINS;
+    size_t times = (LEAST_READ + bytes - 1) / bytes;
     int lanes;
 
     if (memory == NULL)
@@ -205,13 +209,13 @@ int peaks_measure(int threads, size_t bytes, struct peaks *peaks)
     for (int i = 0; i < threads; i++)
         part[i] = (struct part){.memory = memory + (size_t)i * count, .count = count};
     *peaks = (struct peaks){0};
-    if ((ns = best_ns(part, threads, reader())) > 0)
-        peaks->read = (double)threads * (double)count * sizeof(float) / ns;
-    if (multiplier(&lanes) != NULL && (ns = best_ns(part, threads, multiplier(&lanes))) > 0)
+    if ((ns = best_ns(part, threads, reader(), times)) > 0)
+        peaks->read = (double)threads * (double)count * sizeof(float) * (double)times / ns;
+    if (multiplier(&lanes) != NULL && (ns = best_ns(part, threads, multiplier(&lanes), 1)) > 0)
         peaks->fma = 2 * lanes * work / ns;
-    if (narrow_multiplier() != NULL && (ns = best_ns(part, threads, narrow_multiplier())) > 0)
+    if (narrow_multiplier() != NULL && (ns = best_ns(part, threads, narrow_multiplier(), 1)) > 0)
         peaks->fma_avx2 = 2 * 8 * work / ns;
-    if (byte_multiplier() != NULL && (ns = best_ns(part, threads, byte_multiplier())) > 0)
+    if (byte_multiplier() != NULL && (ns = best_ns(part, threads, byte_multiplier(), 1)) > 0)
         peaks->vnni = 2 * 64 * work / ns;
     free(memory);
     return peaks->read > 0;

@@ -261,6 +261,16 @@ same traced plain
 expect "the ranks left no trace" '[ "$(ls "$WORK/trace" | tr "\n" " ")" = "clocks.csv rank-0000.csv rank-0001.csv rank-0002.csv " ]'
 expect "followers wait, verify and gather" 'for phase in wait verify gather; do grep -q "^$phase," "$WORK/trace/rank-0002.csv" || exit 1; done'
 
+# Rounds of the lead say how many of their sequences had a proposal, and how many found it drafted already; what it reads says so, too, and its bytes.
+mkdir "$WORK/ahead"
+job ahead --prompts "$WORK/some.in" --max-tokens 48 --temperature 0 --draft-length 3 --run-ahead on --branches 4 --max-sequences 1 --drafters 1 --verifiers 1 --trace "$WORK/ahead" ||
+    fail "ahead: exit $?: $(cat "$WORK/ahead.err")"
+sums=$(awk -F, '$1 == "round" { with += $7; hits += $8 } $1 == "unpack" { read++; early += $7; bytes += $8 } END { print with + 0, hits + 0, read + 0, early + 0, bytes + 0 }' "$WORK/ahead/rank-0001.csv")
+read -r with hits reads early bytes <<<"$sums"
+expect "the trace has $sums: proposals, hits, messages, tokens drafted ahead, bytes; the figures $(figure ahead hits) hits, $(figure ahead received) messages of $(figure ahead received_bytes) bytes" \
+    '[ "$hits" -gt 0 ] && [ "$hits" = "$(figure ahead hits)" ] && [ "$with" -ge "$hits" ] && [ "$with" -le "$(figure ahead rounds)" ] && [ "$early" -ge $((3 * hits / 2)) ] &&
+    [ "$reads" -le "$(figure ahead received)" ] && [ "$bytes" -le "$(figure ahead received_bytes)" ] && [ "$bytes" -gt $((20 * reads)) ]'
+
 # Drawn verdicts: the rate is what was asked for (4 deviations of about 1,000 drafts), and nothing is without its mark.
 head -n 24 "$PROMPTS" >"$WORK/more.in"
 job drawn --prompts "$WORK/more.in" --max-tokens 64 --ignore-eos --temperature 1 --draft-length 4 --synthetic-acceptance 0.8 || fail "drawn: exit $?: $(cat "$WORK/drawn.err")"

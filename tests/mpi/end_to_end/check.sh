@@ -98,6 +98,7 @@ if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     breaks stale-row equality --law-contexts 2
     breaks drafter-bonus equality --law-contexts 2
     breaks branch-noise draws --law-contexts 2
+    breaks branch-value draws --law-contexts 2
     breaks q-row law --law-samples 4000
     breaks shared-coin law --law-samples 1000
     # Siblings: as many as there may be behind one text; a colder q leaves less behind the first one.

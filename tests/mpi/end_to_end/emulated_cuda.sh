@@ -40,6 +40,7 @@ equal() {
 
 equal greedy 2 nccl "${ALL[@]}"
 equal one_shot 2 one-shot "${ALL[@]}"
+equal bytes 2 one-shot "${ALL[@]}" --cache fp8
 if [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     equal coupled 2 one-shot "${ALL[@]}" --accept coupled --temperature 0.9 --seed 3
     equal listed 2 nccl "${ALL[@]}" --accept coupled --temperature 0.9 --top-p 0.8 --seed 3
@@ -79,7 +80,7 @@ paste -d: <(tr -dc '0-9 \n' <"$WORK/prompts.jsonl") <(sed -E 's/.*"index":[0-9]+
 checks=$((checks + 1)) # and it would be seen
 sed -E 's/ 17 / 18 /2' "$WORK/taught" | "$TEACHER" "$WORK/target.bin" 0.05 && fail "another token is not noticed"
 
-# Keys and values are in bf16 there, asked for or not: --resume looks at what they are, not at what was said.
+# Keys and values are in bf16 there where nothing else is asked for: --resume looks at what they are, not at what was said.
 # resumed CODE PATTERN OPTION...: what a job with --resume says of the output of one on devices.
 resumed() {
     local code
@@ -94,6 +95,7 @@ for cache in auto bf16; do
     ! grep -q "tokens in" "$WORK/solo_greedy.err" || fail "--resume of what is complete has figures of nothing: $(cat "$WORK/solo_greedy.err")"
 done
 resumed 65 "cache is bf16 there and f32 here" --backend cpu
+resumed 65 "cache is bf16 there and fp8 here" --backend cuda --cache fp8
 
 # broken WHAT FAULT CODE PATTERN OPTION...: a job of one drafter and two verifiers in which NCCL does as told.
 broken() {

@@ -6,12 +6,13 @@
  * A tile of keys, or a strip of values, is used by all queries of the block while it is in a cache, by a group of them at a time, whose sums are
  * registers; the sums of values are put away behind a strip and taken up again at the next, which changes no chain. So memory is read once for
  * a block, and what is left are the products. Keys and values in bf16
- * are widened as they are loaded: `dtype` is a constant wherever it is passed on. Two functions, for in one GCC made the loops of float32
- * slower. */
+ * or E4M3 are widened as they are loaded: `dtype` is a constant wherever it is passed on. A function for each, for in one GCC made the loops of
+ * float32 slower. */
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/vec.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Sums of values that are registers: of so many queries at once, and of one, of two or three and of more queries so many vectors each. On AVX2, whose
  * vector is two of 16 registers, twelve sums leave room for a value and a weight, as they do for a key and a query's number; eight are no more than
@@ -38,14 +39,29 @@ enum { STRIP_FLOATS = 16384 }; /* of values: 64 KB, which a second cache has; sh
 #endif
 enum { TILE = BACKEND_PANEL, SCORES = KERNEL_SCORES };
 
+/* What numbers of the cache are times this when they are loaded: queries, and what comes of the values, make up for it, which is exact above 2^-118.
+ */
+INLINE float unit_of(enum dtype dtype)
+{
+    return dtype == DTYPE_E4M3 ? 0x1p-8f : 1;
+}
+
 /* 16 numbers of the cache, from number `at` on; and the first `lanes` of them. Their lanes, and those of sums of them, are as in_cache has them. */
 INLINE vec cache_load(const void *side, size_t at, enum dtype dtype)
 {
-    return dtype == DTYPE_BF16 ? vec_widen_bf16((const uint16_t *)side + at) : vec_load((const float *)side + at);
+    return dtype == DTYPE_E4M3   ? vec_widen_e4m3_or_nan((const unsigned char *)side + at)
+           : dtype == DTYPE_BF16 ? vec_widen_bf16((const uint16_t *)side + at)
+                                 : vec_load((const float *)side + at);
 }
 
 INLINE vec cache_load_part(const void *side, size_t at, int lanes, enum dtype dtype)
 {
+    unsigned char bytes[LANES] = {0};
+
+    if (dtype == DTYPE_E4M3) {
+        memcpy(bytes, (const unsigned char *)side + at, (size_t)lanes);
+        return vec_widen_e4m3_or_nan(bytes);
+    }
     return dtype == DTYPE_BF16 ? vec_widen_bf16_part((const uint16_t *)side + at, lanes) : vec_load_part((const float *)side + at, lanes);
 }
 
@@ -178,7 +194,7 @@ SPECIALISED void score(const struct attend_block *block, enum dtype dtype, int s
     for (int i = 0; i < block->count; i++) {
         largest[i] = vec_set(-INFINITY);
         for (int d = 0; d < block->head_dim; d++)
-            block->packed[d * block->count + i] = block->q[i][d];
+            block->packed[d * block->count + i] = block->q[i][d] * (1 / unit_of(dtype));
     }
     for (int tile = 0; tile < count; tile += tiles) {
         tiles = tile + tiles_of(block->count) <= count ? tiles_of(block->count) : 1;
@@ -331,7 +347,7 @@ SPECIALISED void weigh(const struct attend_block *block, enum dtype dtype, int s
         for (int d = 0; d < block->head_dim; d += LANES) {
             int left = block->head_dim - d;
 
-            vec_store_left(block->to[i] + d, vec_div(vec_load_left(block->to[i] + d, left), vec_set(totals[i])), left);
+            vec_store_left(block->to[i] + d, vec_div(vec_load_left(block->to[i] + d, left), vec_set(totals[i] * unit_of(dtype))), left);
         }
 }
 
@@ -358,4 +374,9 @@ void KERNEL(attend)(const struct attend_block *block)
 void KERNEL(attend_bf16)(const struct attend_block *block)
 {
     attend_cache(block, DTYPE_BF16);
+}
+
+void KERNEL(attend_e4m3)(const struct attend_block *block)
+{
+    attend_cache(block, DTYPE_E4M3);
 }

@@ -3,6 +3,7 @@
 #include "common/backend/cpu/kernel/vec.h"
 
 #include <math.h>
+#include <string.h>
 
 void KERNEL(norm)(const float *x, const float *weight, int count, float eps, float *to)
 {
@@ -64,6 +65,27 @@ void KERNEL(round_bf16)(float *x, int count)
         vec rounded = vec_select(vec_equal(v, v), vec_of_bits(nearest), vec_of_bits(quiet));
 
         vec_store_left(x + i, vec_of_bits(veci_and(veci_of_vec_bits(rounded), veci_set(0xffff0000))), count - i);
+    }
+}
+
+/* A number of E4M3 has a sign, 4 bits of exponent and 3 of fraction. Below 2^-6 it is a multiple of 2^-9, which is the last place of a float32 of
+ * 2^14. */
+void KERNEL(round_e4m3)(const float *x, int count, unsigned char *to)
+{
+    for (int i = 0; i < count; i += LANES) {
+        vec v = vec_load_left(x + i, count - i);
+        veci bits = veci_of_vec_bits(v), sign = veci_left(veci_right(bits, 31), 7);
+        vec size = vec_min(vec_of_bits(veci_and(bits, veci_set(0x7fffffff))), vec_set(448));
+        veci large = veci_of_vec_bits(size), odd = veci_and(veci_right(large, 20), veci_set(1));
+        veci nearest = veci_right(veci_add(large, veci_add(odd, veci_set(0x7ffff - (120u << 23)))), 20);
+        veci small = veci_and(veci_of_vec_bits(vec_add(size, vec_set(0x1p14f))), veci_set(15));
+        vec rounded = vec_select(vec_less(size, vec_set(0x1p-6f)), vec_of_bits(small), vec_of_bits(nearest));
+        veci number = veci_of_vec_bits(vec_select(vec_equal(v, v), rounded, vec_of_bits(veci_set(0x7f))));
+        veci minus = veci_add(veci_xor(sign, veci_set(0xffffffff)), veci_set(1)); /* -128 or 0 */
+        int8_t bytes[LANES];
+
+        veci_store_bytes(bytes, veci_or(number, minus));
+        memcpy(to + i, bytes, (size_t)(count - i < LANES ? count - i : LANES));
     }
 }
 

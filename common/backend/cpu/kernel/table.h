@@ -45,8 +45,10 @@ void KERNEL(rope)(float *head, const float *cosine, const float *sine, int half,
 void KERNEL(swiglu)(const float *pairs, int count, float *to);
 void KERNEL(add)(float *x, const float *y, size_t count);
 void KERNEL(round_bf16)(float *x, int count);
+void KERNEL(round_e4m3)(const float *x, int count, unsigned char *to);
 void KERNEL(attend)(const struct attend_block *block);
 void KERNEL(attend_bf16)(const struct attend_block *block);
+void KERNEL(attend_e4m3)(const struct attend_block *block);
 void KERNEL(row_max)(const float *logits, float scale, int first, int last, struct scored_token *best);
 double KERNEL(row_sum)(const float *logits, float scale, int count, float max);
 double KERNEL(row_below)(const float *logits, float scale, int count, float max);

@@ -24,6 +24,7 @@
  *   vec_widen_bf16_part             as vec_load_part, of bf16; `lanes` is even
  *   vec_widen_f16                   16 consecutive f16
  *   vec_widen_e4m3                  16 consecutive bytes of E4M3 that are numbers: 2^-8 of what they are, exactly
+ *   vec_widen_e4m3_or_nan           the same of all bytes
  *   vec_widen_i8                    16 consecutive bytes with a sign
  *   vecd_add                        adds 16 floats, widened
  */

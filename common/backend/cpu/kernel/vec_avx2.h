@@ -383,6 +383,15 @@ INLINE vec vec_widen_e4m3(const void *bytes)
     return (vec){{_mm256_cvtph_ps(_mm256_castsi256_si128(words)), _mm256_cvtph_ps(_mm256_extracti128_si256(words, 1))}};
 }
 
+INLINE vec vec_widen_e4m3_or_nan(const void *bytes)
+{
+    __m256i words = _mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128(bytes)), 7), _mm256_set1_epi16((short)0xbf80));
+    __m256i nan = _mm256_and_si256(_mm256_add_epi16(words, _mm256_set1_epi16(0x80)), _mm256_set1_epi16(0x4000));
+
+    words = _mm256_or_si256(words, nan);
+    return (vec){{_mm256_cvtph_ps(_mm256_castsi256_si128(words)), _mm256_cvtph_ps(_mm256_extracti128_si256(words, 1))}};
+}
+
 INLINE vec vec_widen_i8(const void *bytes)
 {
     __m128i all = _mm_loadu_si128(bytes);

@@ -313,6 +313,14 @@ INLINE vec vec_widen_e4m3(const void *bytes)
     return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(words, 7), _mm256_set1_epi16((short)0xbf80))); /* the sign is there twice */
 }
 
+INLINE vec vec_widen_e4m3_or_nan(const void *bytes)
+{
+    __m256i words = _mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128(bytes)), 7), _mm256_set1_epi16((short)0xbf80));
+    __m256i nan = _mm256_and_si256(_mm256_add_epi16(words, _mm256_set1_epi16(0x80)), _mm256_set1_epi16(0x4000));
+
+    return _mm512_cvtph_ps(_mm256_or_si256(words, nan));
+}
+
 INLINE vec vec_widen_i8(const void *bytes)
 {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));

@@ -397,6 +397,18 @@ INLINE vec vec_widen_e4m3(const void *bytes)
     return vec_widen_f16(halves);
 }
 
+INLINE vec vec_widen_e4m3_or_nan(const void *bytes)
+{
+    const uint8_t *from = bytes;
+    uint16_t halves[16];
+
+    for (int i = 0; i < 16; i++) {
+        halves[i] = (uint16_t)((from[i] & 0x80) << 8 | (from[i] & 0x7f) << 7);
+        halves[i] = (uint16_t)(halves[i] | ((halves[i] + 0x80) & 0x4000));
+    }
+    return vec_widen_f16(halves);
+}
+
 INLINE vec vec_widen_i8(const void *bytes)
 {
     const int8_t *from = bytes;

@@ -178,7 +178,7 @@ __device__ void store_pass(const struct work &work, const struct shared &shared,
 }
 
 /* Blocks of the same tile follow each other, so that those without one, where rows share a slot, come last. */
-template <int passes, bool aligned>
+template <int passes, bool aligned, typename N>
 __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_constant__ struct work work)
 {
     SHARED(memory);
@@ -205,7 +205,7 @@ __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_
     if ((int)blockIdx.x * ATTEND_CHUNK >= end) /* the whole block */
         return;
     size_t offset = ((size_t)warp_fresh(work.launch.rows.slot + tile.first) * cache.kv_heads + blockIdx.y) * cache.context * cache.head_dim;
-    const uint16_t *keys = cache.keys + offset, *values = cache.values + offset;
+    const N *keys = (const N *)cache.keys + offset, *values = (const N *)cache.values + offset;
 
     load_keys<passes, aligned>(keys, first, end, 0, cache.head_dim, lane, key);
     load_values<aligned>(values, first, end, 0, cache.head_dim, lane, value);
@@ -305,24 +305,41 @@ template <int pairs> __global__ __launch_bounds__(CHAINS * 32) void join_kernel(
     }
 }
 
-template <int passes, bool aligned> void start(const struct work &work, dim3 grid, cudaStream_t stream)
+template <int passes, bool aligned, typename N> void start(const struct work &work, dim3 grid, cudaStream_t stream)
 {
     struct work copy = work;
 
-    LAUNCH_AHEAD((attend_kernel<passes, aligned>), grid, ATTEND_WARPS * 32, shared_bytes(steps_of(work.launch.cache.head_dim, passes)),
+    LAUNCH_AHEAD((attend_kernel<passes, aligned, N>), grid, ATTEND_WARPS * 32, shared_bytes(steps_of(work.launch.cache.head_dim, passes)),
                  stream, work.launch.overlaps, copy);
 }
 
-void start_any(const struct work &work, dim3 grid, cudaStream_t stream)
+/* N: what the cache's numbers lie in */
+template <typename N> void start_of(const struct work &work, dim3 grid, cudaStream_t stream)
 {
     int head_dim = work.launch.cache.head_dim;
 
     if (head_dim % 8 != 0)
-        start<1, false>(work, grid, stream);
+        start<1, false, N>(work, grid, stream);
     else if (head_dim <= PASS)
-        start<1, true>(work, grid, stream);
+        start<1, true, N>(work, grid, stream);
     else
-        start<2, true>(work, grid, stream);
+        start<2, true, N>(work, grid, stream);
+}
+
+void start_any(const struct work &work, dim3 grid, cudaStream_t stream)
+{
+    if (work.launch.cache.is_e4m3)
+        start_of<uint8_t>(work, grid, stream);
+    else
+        start_of<uint16_t>(work, grid, stream);
+}
+
+template <typename N> int prepare_of()
+{
+    int error = SHARED_PREFER((attend_kernel<1, false, N>)); /* no more than every kernel may have */
+
+    error = error != 0 ? error : SHARED_PREFER((attend_kernel<1, true, N>));
+    return error != 0 ? error : SHARED_PREFER((attend_kernel<2, true, N>));
 }
 
 template <int pairs> void join(const struct work &work, cudaStream_t stream)
@@ -351,10 +368,9 @@ size_t row_bytes(int width, int heads, int chunks)
 
 int attend_prepare(void)
 {
-    int error = SHARED_PREFER((attend_kernel<1, false>)); /* no more than every kernel may have */
+    int error = prepare_of<uint16_t>();
 
-    error = error != 0 ? error : SHARED_PREFER((attend_kernel<1, true>));
-    error = error != 0 ? error : SHARED_PREFER((attend_kernel<2, true>));
+    error = error != 0 ? error : prepare_of<uint8_t>();
     error = error != 0 ? error : SHARED_PREFER(join_kernel<1>);
     error = error != 0 ? error : SHARED_PREFER(join_kernel<2>);
     return error != 0 ? error : SHARED_PREFER(join_kernel<4>);

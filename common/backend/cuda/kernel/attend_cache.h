@@ -19,10 +19,26 @@ template <bool aligned> static __device__ __forceinline__ uint4 load_eight(const
     return {word[0], word[1], word[2], word[3]};
 }
 
+/* The same of E4M3, as bfloat16. */
+template <bool aligned> static __device__ __forceinline__ uint4 load_eight(const uint8_t *place, int d, int head_dim, bool wanted)
+{
+    unsigned word[2] = {0, 0};
+
+    if (aligned && wanted && d < head_dim) {
+        uint2 bytes = warp_stream((const uint2 *)(const void *)(place + d));
+
+        word[0] = bytes.x;
+        word[1] = bytes.y;
+    }
+    for (int i = 0; i < 8 && !aligned; i++)
+        if (wanted && d + i < head_dim)
+            word[i / 4] |= (unsigned)place[d + i] << 8 * (i % 4);
+    return {warp_widen_e4m3(word[0], 0), warp_widen_e4m3(word[0], 2), warp_widen_e4m3(word[1], 0), warp_widen_e4m3(word[1], 2)};
+}
+
 /* Lane (g, t): of the keys at places first + 8 j + g the dimensions d + 32 i + 8 t .. + 7. */
-template <int passes, bool aligned>
-static __device__ __forceinline__ void load_keys(const uint16_t *keys, int first, int end, int d, int head_dim, int lane,
-                                                 uint4 loaded[2 * passes][4])
+template <int passes, bool aligned, typename N>
+static __device__ __forceinline__ void load_keys(const N *keys, int first, int end, int d, int head_dim, int lane, uint4 loaded[2 * passes][4])
 {
 #pragma unroll
     for (int i = 0; i < 2 * passes; i++)
@@ -54,9 +70,8 @@ static __device__ __forceinline__ void take_scores(const uint4 *staged, const ui
 }
 
 /* Lane (g, t): of the values at places first + 16 s + 2 t, + 1, + 8, + 9 the dimensions d + 8 g .. + 7. */
-template <bool aligned>
-static __device__ __forceinline__ void load_values(const uint16_t *values, int first, int end, int d, int head_dim, int lane,
-                                                   uint4 value[2][4])
+template <bool aligned, typename N>
+static __device__ __forceinline__ void load_values(const N *values, int first, int end, int d, int head_dim, int lane, uint4 value[2][4])
 {
 #pragma unroll
     for (int i = 0; i < 8; i++) {

@@ -94,6 +94,19 @@ __device__ void store_place(const struct pairs &pairs, uint16_t *to, int half, i
     }
 }
 
+__device__ void store_place(const struct pairs &pairs, uint8_t *to, int half, int lane)
+{
+#pragma unroll
+    for (int k = 0; k < MOST_PAIRS; k++) {
+        int i = lane + 32 * k;
+
+        if (i < half) {
+            to[i] = warp_e4m3(pairs.a[k]);
+            to[i + half] = warp_e4m3(pairs.b[k]);
+        }
+    }
+}
+
 /* One warp for each head of a row: its q heads, then those of k, then those of v. All but the product itself is read while that is still made. */
 __global__ __launch_bounds__(THREADS) void heads_kernel(const __grid_constant__ struct heads_launch launch)
 {
@@ -131,7 +144,12 @@ __global__ __launch_bounds__(THREADS) void heads_kernel(const __grid_constant__ 
     int h = (head - cache.heads) % cache.kv_heads;
     size_t place = ((slot * cache.kv_heads + h) * cache.context + at) * cache.head_dim;
 
-    store_place(pairs, (is_key ? cache.keys : cache.values) + place, half, lane);
+    void *side = is_key ? cache.keys : cache.values;
+
+    if (cache.is_e4m3)
+        store_place(pairs, (uint8_t *)side + place, half, lane);
+    else
+        store_place(pairs, (uint16_t *)side + place, half, lane);
 }
 
 __global__ __launch_bounds__(THREADS) void pick_kernel(const int32_t *asked, int hidden, const float *x, float *to)

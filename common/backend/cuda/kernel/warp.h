@@ -85,6 +85,14 @@ static __device__ __forceinline__ uint4 warp_stream(const uint4 *from)
     return value;
 }
 
+static __device__ __forceinline__ uint2 warp_stream(const uint2 *from)
+{
+    uint2 value;
+
+    asm volatile("ld.global.L1::no_allocate.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from) : "memory");
+    return value;
+}
+
 /* The same of what another warp of the block is about to read as well: it may stay in the L1 cache. */
 static __device__ __forceinline__ uint4 warp_stream_near(const uint4 *from)
 {
@@ -272,7 +280,7 @@ template <typename T> __attribute__((no_sanitize("address", "undefined"))) stati
             d[i] = fmaf(left[i / 2][pair].y, right[i % 2][pair].y, fmaf(left[i / 2][pair].x, right[i % 2][pair].x, d[i]));
 }
 
-static inline uint4 warp_stream(const uint4 *from)
+template <typename T> static inline T warp_stream(const T *from)
 {
     return *from;
 }
@@ -351,6 +359,31 @@ static __device__ __forceinline__ void warp_put(void *to, enum kernel_numbers nu
         static_cast<float *>(to)[at] = value;
     else
         static_cast<uint16_t *>(to)[at] = (uint16_t)(numbers == KERNEL_F16 ? warp_pack(f16(), value, 0.0f) : warp_pack(bf16(), value, 0.0f));
+}
+
+/* Where E4M3 has a sign, 4 bits of exponent and 3 of fraction: the nearest, ties to even; 448 in place of what is larger; NaN stays NaN. Below 2^-6
+ * it is a multiple of 2^-9, which is the last place of a float32 of 2^14. */
+static __device__ __forceinline__ uint8_t warp_e4m3(float x)
+{
+    unsigned sign = __float_as_uint(x) >> 24 & 0x80;
+    float size = fminf(fabsf(x), 448.0f);
+    unsigned bits = __float_as_uint(size);
+
+    if (x != x)
+        return (uint8_t)(sign | 0x7f);
+    if (size < 0.015625f)
+        return (uint8_t)(sign | (__float_as_uint(size + 16384.0f) & 15));
+    return (uint8_t)(sign | (bits + (bits >> 20 & 1) + 0x7ffff - (120u << 23)) >> 20);
+}
+
+/* Of four bytes of E4M3 the two from byte `first` on, as bfloat16, which has them all: their bits are those of one with another bias, also where they
+ * are subnormal. */
+static __device__ __forceinline__ unsigned warp_widen_e4m3(unsigned bytes, int first)
+{
+    unsigned two = bytes >> 8 * first, size = (two & 0x7f) << 4 | (two & 0x7f00) << 12, sign = (two & 0x80) << 8 | (two & 0x8000) << 16;
+    unsigned odd = (size + 0x00100010) >> 11 & 0x00010001; /* NaN */
+
+    return warp_times(bf16(), size, 0x7b807b80) | sign | odd * 0x7fff; /* times 2^120 */
 }
 
 /* The sum over the lanes, the same bits in each. */

@@ -173,6 +173,30 @@ static void test_dtype__each_byte_of_f8_is_its_e4m3_times_the_scale(void **state
         assert_int_equal(isnan(values[i]) != 0, i >= 128);
 }
 
+/* Of caches: every byte. */
+static void test_dtype__a_byte_of_e4m3_widens_without_a_scale(void **state)
+{
+    uint8_t bytes[256];
+    float values[256];
+
+    (void)state;
+    for (int i = 0; i < 256; i++)
+        bytes[i] = (uint8_t)i;
+    dtype_widen(DTYPE_E4M3, bytes, values, 256);
+    for (int i = 0; i < 256; i++) {
+        int code = i % 128, exponent = code >> 3, fraction = code & 7;
+        double size = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+
+        if (code == 127)
+            assert_true(isnan(values[i]));
+        else
+            assert_true(values[i] == (float)(i < 128 ? size : -size) && !signbit(values[i]) == (i < 128));
+    }
+    assert_int_equal(dtype_bytes(DTYPE_E4M3), 1);
+    assert_int_equal(dtype_is_quantised(DTYPE_E4M3), 0);
+    assert_string_equal(dtype_name(DTYPE_E4M3), "E4M3");
+}
+
 static void test_dtype__sizes_and_names(void **state)
 {
     static const struct {
@@ -321,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_dtype__the_common_dtype_keeps_both),
         cmocka_unit_test(test_dtype__columns_of_a_row_need_not_be_whole_blocks),
         cmocka_unit_test(test_dtype__each_byte_of_f8_is_its_e4m3_times_the_scale),
+        cmocka_unit_test(test_dtype__a_byte_of_e4m3_widens_without_a_scale),
         cmocka_unit_test(test_dtype__sizes_and_names),
         cmocka_unit_test(test_dtype__rounding_to_q8_0_is_ggmls),
         cmocka_unit_test(test_dtype__quotients_of_q8_0_are_of_the_scale_before_it_is_stored),

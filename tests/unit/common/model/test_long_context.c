@@ -110,6 +110,7 @@ static void test_long_context__its_end_is_read_alike_in_any_steps_and_threads(vo
     (void)state;
     check_readings(CACHE_F32);
     check_readings(CACHE_BF16);
+    check_readings(CACHE_E4M3);
 }
 
 static size_t head_at(int slot, int h)

@@ -226,6 +226,9 @@ static void test_breakage__the_drafters_best_go_by_weight(void **state)
     assert_int_equal(draft_broken_best(&q, 1), 2);
     assert_int_equal(draft_broken_best(&q, 2), 9);
     assert_int_equal(draft_broken_best(&q, 3), -1);
+    assert_int_equal(draft_broken_likelier(&q, 2, 5), 5);
+    assert_int_equal(draft_broken_likelier(&q, 5, 9), 5);
+    assert_int_equal(draft_broken_likelier(&q, 9, 9), 9);
 }
 
 int main(void)

@@ -473,13 +473,41 @@ static void test_adaptive__drafts_again_when_they_come_to_pay(void **state)
 
     (void)state;
     begin(&job, &machine, 1);
-    while (job.round < 200)
+    while (job.round < 150)
         take_round(&job);
     assert_int_equal(job.length, 0);
     machine.alpha = 0.9;
     while (job.round < 6000)
         take_round(&job);
     assert_true(job.length > 1);
+}
+
+/* Virtual cores shared a real one for a while. Where drafters have no cores of their own that does not pass, and is not tried again soon. */
+static void test_adaptive__what_slows_drafted_rounds_may_be_over_soon(void **state)
+{
+    (void)state;
+    for (int shares = 0; shares < 2; shares++) {
+        struct machine machine = *machine_of("AVX-512, usual");
+        struct job job;
+        int drafted;
+
+        begin(&job, &machine, 1);
+        job.adaptive.shares_cores = shares;
+        machine.burden = 2.5;
+        while (job.round < 150)
+            take_round(&job);
+        assert_int_equal(job.length, 0);
+        machine.burden = 0;
+        while (job.round < 500)
+            take_round(&job);
+        drafted = job.drafted;
+        while (job.round < 600)
+            take_round(&job);
+        if (shares)
+            assert_int_equal(job.drafted, drafted);
+        else
+            assert_in_range(job.drafted - drafted, 90, 100);
+    }
 }
 
 /* Drafts pay at first, for the verifiers are slow without them; then they no longer do, and nothing about the drafts says so. */
@@ -649,6 +677,7 @@ int main(void)
         cmocka_unit_test(test_adaptive__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay),
         cmocka_unit_test(test_adaptive__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_not_give_up),
         cmocka_unit_test(test_adaptive__drafts_again_when_they_come_to_pay),
+        cmocka_unit_test(test_adaptive__what_slows_drafted_rounds_may_be_over_soon),
         cmocka_unit_test(test_adaptive__what_there_would_be_without_drafts_is_looked_at),
         cmocka_unit_test(test_adaptive__drafts_that_were_asked_for_and_cost_time_are_told_of),
         cmocka_unit_test(test_adaptive__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_one),

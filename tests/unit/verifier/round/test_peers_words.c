@@ -487,6 +487,30 @@ static void test_peers_words__what_is_no_message_for_the_lead_is_refused(void **
     assert_int_equal(rig->peers.stale, 0);
 }
 
+/* Each way, and nothing of what is refused. */
+static void test_peers_words__bytes_are_counted_as_they_go_over_the_wire(void **state)
+{
+    static const uint8_t junk[] = {0xff, 1, 2, 3};
+    struct rig *rig = *state;
+    const struct wire_figures *bytes = &rig->peers.bytes;
+    struct frame frame;
+
+    peers_count_anew(&rig->peers);
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    assert_true(bytes->sent == 1 && bytes->sent_bytes == (int64_t)frame.count && bytes->received == 0 && bytes->received_bytes == 0);
+    for (int i = 1; i <= 3; i++) {
+        frame = message_pack_plain(rig->space, MESSAGE_HEARTBEAT, RUN);
+        say(rig, frame);
+        say(rig, (struct frame){.bytes = junk, .count = sizeof junk});
+        assert_int_equal(peers_look(&rig->peers, &rig->sequence, 1), STATUS_OK);
+        assert_true(bytes->received == i && bytes->received_bytes == i * (int64_t)frame.count);
+    }
+    assert_int_equal(bytes->sent, 1);
+    peers_count_anew(&rig->peers);
+    assert_true(bytes->sent == 0 && bytes->sent_bytes == 0 && bytes->received == 0 && bytes->received_bytes == 0);
+}
+
 /* So that a drafter does not draft out of what the same prompts had before. */
 static void test_peers_words__an_open_says_which_pass_it_is_of(void **state)
 {
@@ -651,6 +675,7 @@ int main(void)
         RIGGED(test_peers_words__a_sequence_of_fixed_drafts_waits_for_a_drafter_that_reads),
         RIGGED(test_peers_words__a_sequence_waits_no_longer_than_for_any_drafter_that_is_silent),
         RIGGED(test_peers_words__what_is_no_message_for_the_lead_is_refused),
+        RIGGED(test_peers_words__bytes_are_counted_as_they_go_over_the_wire),
         RIGGED(test_peers_words__an_open_says_which_pass_it_is_of),
         RIGGED(test_peers_words__a_missed_deadline_is_followed_by_everything_anew),
         RIGGED(test_peers_words__a_lost_drafter_that_is_heard_gets_everything_and_is_waited_for),
