@@ -227,7 +227,10 @@ static void check_cache(int count, int kv_heads, int dim, int decorated, int is_
     heads_init(&heads, count, kv_heads, dim, decorated);
     heads.is_e4m3 = is_e4m3;
     for (int i = 0; is_e4m3 && !decorated && i < ROWS * heads.all * dim; i++)
-        heads.qkv[i] = ldexpf(heads.qkv[i], i % 26 - 12); /* also subnormal, and too large */
+        if (i / dim % heads.all >= heads.heads + heads.kv_heads && i % 3 == 0)
+            heads.qkv[i] = ldexpf(8 + (float)(i % 16) / 2, i % 12 - 8); /* values between two numbers */
+        else
+            heads.qkv[i] = ldexpf(heads.qkv[i], i % 26 - 12); /* also subnormal, and too large */
     outcome_init(&together, &heads);
     run(&heads, 0, ROWS, &together);
     for (int r = 0; r < ROWS; r++)
