@@ -182,6 +182,8 @@ static struct row_query query_of_job(const struct model_draft *state, const stru
     return draft_model_query(state, job->mirror, base, depth, a, state->outputs > 1);
 }
 
+enum { ANOTHER_COIN = 1 << 20 }; /* which nothing else throws */
+
 /* Draws wrongly on purpose, for `tandem check --break`. */
 static int32_t draw_broken(const struct model_draft *state, const struct branch *branch, const struct row_query *query, const struct sparse_q *q,
                            int32_t token)
@@ -189,7 +191,7 @@ static int32_t draw_broken(const struct model_draft *state, const struct branch 
     if (q->count > 0 && branch != NULL && state->breakage == BREAKAGE_BRANCH_NOISE)
         return draft_broken_noise(q, &query->key);
     if (q->count > 0 && branch != NULL && state->breakage == BREAKAGE_BRANCH_VALUE)
-        return draft_broken_likelier(q, token, sparse_q_draw(q, rng_coin16(&query->key, RNG_RESIDUAL, query->coin)));
+        return draft_broken_likelier(q, token, sparse_q_draw(q, rng_coin16(&query->key, RNG_DRAFT, query->coin + ANOTHER_COIN)));
     return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_coin16(&query->key, RNG_DRAFT, query->coin)) : token;
 }
 

@@ -12,17 +12,18 @@
 
 /* Who makes it, and its three numbers. Spans of one rank nest or follow each other. */
 enum trace_phase {
-    TRACE_ROUND,     /* lead: sequences, those that had a proposal, and of these those whose proposal was drafted before it was asked for */
-    TRACE_PREFILL,   /* lead: a prompt goes through the target; tokens */
-    TRACE_DRAFT,     /* drafter: tokens asked for, sequences */
-    TRACE_PACK,      /* drafter: a proposal is packed, and at the end handed to MPI; tokens, bytes */
-    TRACE_WAIT,      /* any: for proposals (lead), for messages (drafter), for an order (follower) */
-    TRACE_UNPACK,    /* lead: a proposal is read; tokens, those drafted before their text was committed, bytes. It ends when the proposal counts as
-                        arrived */
-    TRACE_ORDER,     /* lead: an order goes to the followers; bytes */
-    TRACE_VERIFY,    /* verifier: forward pass and evidence; rows, nanoseconds of it in the group's sums */
-    TRACE_GATHER,    /* verifier: evidence goes to the lead; bytes */
-    TRACE_DECIDE,    /* lead: distributions, accept tests, draws; sequences */
+    TRACE_ROUND,   /* lead: sequences, those that had a proposal of the first kind of drafter, and of these those whose proposal was drafted before it
+                      was asked for */
+    TRACE_PREFILL, /* lead: a prompt goes through the target; tokens */
+    TRACE_DRAFT,   /* drafter: tokens asked for, sequences */
+    TRACE_PACK,    /* drafter: a proposal is packed, and at the end handed to MPI; tokens, bytes */
+    TRACE_WAIT,    /* any: for proposals (lead), for messages (drafter), for an order (follower) */
+    TRACE_UNPACK,  /* lead: a proposal is read; tokens, those drafted before their text was committed, bytes. It ends when the proposal counts as
+                      arrived */
+    TRACE_ORDER,   /* lead: an order goes to the followers; bytes */
+    TRACE_VERIFY,  /* verifier: forward pass and evidence; rows, nanoseconds of it in the group's sums */
+    TRACE_GATHER,  /* verifier: evidence goes to the lead; bytes */
+    TRACE_DECIDE,  /* lead: distributions, accept tests, draws; sequences */
     TRACE_BROADCAST, /* lead: a commit, packed and handed to MPI; tokens, drafted, accepted. `length` is that before it */
     TRACE_TRUNCATE,  /* drafter: a commit is read and applied; tokens */
     TRACE_OUTPUT,    /* lead: results and what people see */

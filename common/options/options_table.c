@@ -33,7 +33,7 @@ const struct option_entry option_table[] = {
      "Default none: as --quantise says"},
     {"cache", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.cache), 0, 0, "auto|f32|bf16|fp8", 0, RESULTS_FROM_2, RANKS_ALWAYS,
      "numbers that keys and values are kept as, of target and draft: bf16 takes half the memory, and at long contexts attention reads half the "
-     "bytes; fp8 (E4M3, without scales) a quarter, and rounds to 4 bits of fraction; default auto: f32 on the CPU, bf16 on GPUs, which have no f32. "
+     "bytes; fp8 (E4M3, without scales) a quarter, and rounds to 4 significant bits; default auto: f32 on the CPU, bf16 on GPUs, which have no f32. "
      "The output is that of the target with such a cache"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(model.context), 0, BIG, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
      "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192. Above the original context of a model with LongRoPE "

@@ -8,7 +8,7 @@
 #include "verifier/request/request.h"
 
 struct journal_terms {
-    const struct options *options; /* with --cache as what it means to the backend: bf16 or f32 */
+    const struct options *options; /* with --cache as what it means to the backend: f32, bf16 or fp8 */
     const struct request_list *requests;
     int context;       /* tokens that a sequence may have */
     int width;         /* verifiers, where the target's numbers are those of so many; else 0 */

@@ -27,6 +27,7 @@
 #define WORTH_TELLING 1.1
 #define HOPEFUL_ALPHA 0.95 /* a probe is hopeless if drafting would not pay even with this acceptance rate and this share of the wait */
 #define HOPEFUL_WAIT 0.5
+#define SLOWED          1.02 /* times what the warm-up says: rounds with drafts are slowed by something */
 #define DEAREST         0.9 /* price: what is nearly sure is drafted all the same, or the price would stay what it was for ever */
 #define LONGEST_LEFT_US 60e6 /* of a rest, to the next job, whose text is another one; but as long as one probe's share of the time */
 #define SETTLE_US      1000.0 /* by then a drafter that is no longer asked usually sleeps */
@@ -292,16 +293,18 @@ int adaptive_explain(const struct adaptive *adaptive, int sequences, int length,
     return 1;
 }
 
-/* Would some draft length pay if a drafter slowed nothing? Virtual cores may share a real one for a tenth of a second, or another process be about.
- */
+/* Would some draft length pay if drafted rounds were as fast as the warm-up's steps, and are they not? Virtual cores may share a real one for a tenth
+ * of a second, or another process be about. */
 static int is_slowed(const struct adaptive *adaptive, int sequences)
 {
     double alone = adaptive_work_alone(&adaptive->work, sequences), plain_us = adaptive_work_us(&adaptive->work, sequences, 0);
 
     for (int k = 1; k <= ADAPTIVE_START && alone > 0 && !adaptive->shares_cores; k++) {
-        double v = adaptive_work_alone(&adaptive->work, sequences * (k + 1)) / alone;
+        int rows = sequences * (k + 1);
+        double us = plain_us * adaptive_work_alone(&adaptive->work, rows) / alone;
 
-        if (v > 0 && plain_us * expected_tokens(adaptive, k) > WORTH_STARTING * (v * plain_us + wait_of(adaptive, sequences, k)))
+        if (adaptive_work_us(&adaptive->work, rows, 1) > SLOWED * us &&
+            plain_us * expected_tokens(adaptive, k) > WORTH_STARTING * (us + wait_of(adaptive, sequences, k)))
             return 1;
     }
     return 0;
@@ -326,8 +329,9 @@ static int rest(struct adaptive *adaptive, int sequences)
 {
     double least = PROBE_ROUNDS * (adaptive_work_us(&adaptive->work, 2 * sequences, 1) + wait_of(adaptive, sequences, 1));
     double cost = adaptive->spell.us - adaptive->spell.plain_us;
-    int hopeless = is_hopeless(adaptive, sequences), first = adaptive->drafted.rounds == 0 && !adaptive->recalled;
-    double share = is_slowed(adaptive, sequences) ? PASSING_SHARE : first && !hopeless ? FIRST_SHARE : PROBE_SHARE;
+    int slowed = is_slowed(adaptive, sequences), hopeless = !slowed && is_hopeless(adaptive, sequences);
+    int first = adaptive->drafted.rounds == 0 && !adaptive->recalled;
+    double share = slowed ? PASSING_SHARE : first && !hopeless ? FIRST_SHARE : PROBE_SHARE;
 
     cost = cost > least ? cost : least;
     adaptive->probe_us = cost;

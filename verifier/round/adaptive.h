@@ -49,7 +49,7 @@ struct adaptive {
     double rest_us;             /* how much of that there is to be before the next probe */
     double probe_us;            /* what the last probe is taken to have cost */
     int rests;                  /* probes in a row after which drafting stopped again */
-    int shares_cores;           /* drafters have none of their own, so that they slow verifiers at all times */
+    int shares_cores;           /* this host has more threads than cores, so that drafters slow verifiers at all times */
     int recalled;               /* earlier jobs drafted, so that the first probe tells no more than any other */
 };
 

@@ -34,9 +34,8 @@ int adaptive_work_warm_up_rows(int i)
 }
 
 /* Interpolates between the two known knots around `rows`, or extrapolates from the last two; 0: fewer than two are known. */
-static double shape_of(const struct adaptive_work *work, int rows)
+static double shape_of(const double *shape /* [ADAPTIVE_KNOTS] */, int rows)
 {
-    const double *shape = work->shape;
     int low = -1, high = -1;
     double at;
 
@@ -62,12 +61,12 @@ static double scale_of(const struct adaptive_work *work, int drafted)
 
 double adaptive_work_us(const struct adaptive_work *work, int rows, int drafted)
 {
-    return shape_of(work, rows) * scale_of(work, drafted);
+    return shape_of(work->shape, rows) * scale_of(work, drafted);
 }
 
 double adaptive_work_alone(const struct adaptive_work *work, int rows)
 {
-    return work->step[adaptive_work_knot(rows)];
+    return shape_of(work->step, rows);
 }
 
 void adaptive_work_add_step(struct adaptive_work *work, int rows, double us)
@@ -155,7 +154,7 @@ double adaptive_work_add(struct adaptive_work *work, int rows, int drafted, int 
         of_speed = fmax(1.0 / (speed->rounds + 1), SPEED_SHARE);
         of_knot = fmax(1.0 / (work->known[knot] + 2), gap < GAP_ROUNDS ? (double)gap / (2 * GAP_ROUNDS) : 0.5);
         if (work->shape[knot] == 0)
-            work->shape[knot] = shape_of(work, adaptive_work_knot_rows(knot));
+            work->shape[knot] = shape_of(work->shape, adaptive_work_knot_rows(knot));
         by = follow(work, drafted, 1, ratio, of_speed);
         if (!in_probe)
             work->speed[!drafted].scale *= by;
@@ -196,12 +195,12 @@ struct adaptive_ratio adaptive_work_ratio(const struct adaptive_work *work)
 
 void adaptive_work_expect_ratio(struct adaptive_work *work, const struct adaptive_ratio *ratio)
 {
-    double with = shape_of(work, ratio->rows[1]);
+    double with = shape_of(work->shape, ratio->rows[1]);
 
     if (ratio->of_time <= 0 || with <= 0)
         return;
     work->speed[0] = (struct adaptive_speed){.scale = 1, .rounds = 1};
-    work->speed[1] = (struct adaptive_speed){.scale = ratio->of_time * shape_of(work, ratio->rows[0]) / with, .rounds = 1};
+    work->speed[1] = (struct adaptive_speed){.scale = ratio->of_time * shape_of(work->shape, ratio->rows[0]) / with, .rounds = 1};
 }
 
 void adaptive_work_doubt(struct adaptive_work *work, int drafted)

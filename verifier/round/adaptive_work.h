@@ -43,7 +43,7 @@ void adaptive_work_recall(struct adaptive_work *work, const struct adaptive_time
 int adaptive_work_leave(const struct adaptive_work *work, struct adaptive_times *times);
 /* Expected microseconds of a round of so many rows; 0: not known. */
 double adaptive_work_us(const struct adaptive_work *work, int rows, int drafted);
-/* What a step of so many rows took in the warm-up, while nobody drafted; 0: none did. */
+/* Microseconds of a step of so many rows by what the warm-up timed, while nobody drafted; 0: it timed no two numbers of rows. */
 double adaptive_work_alone(const struct adaptive_work *work, int rows);
 /* A round took so long: that corrects the scale, which holds for all rows, and its nearest knot, the more the longer that knot was not measured. The
  * scale of the other kind follows, as the machine may have become faster or slower as a whole, except in a probe, whose first rounds show what

@@ -82,7 +82,7 @@ static enum status measure_steps(const char *path, int threads, int times)
     static const int rows[] = {1, 2, 4, 8, 16, PROMPT};
     int32_t tokens[PROMPT];
     struct engine engine;
-    struct peaks peaks;
+    struct peaks peaks = {0};
     enum status status = STATUS_OK;
 
     TRY(engine_open(&engine, path, threads, PROMPT, CACHE_AUTO));
@@ -92,7 +92,7 @@ static enum status measure_steps(const char *path, int threads, int times)
     printf("{\"threads\": %d, \"packed_bytes\": %zu, \"ns\": {", threads, model_bytes(engine.model));
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == STATUS_OK; i++)
         status = measure_rows(&engine, tokens, rows[i], rows[i] == PROMPT ? (times + 7) / 8 : times, i > 0 ? ", " : "");
-    if (!peaks_measure(threads, model_bytes(engine.model), &peaks))
+    if (status == STATUS_OK && !peaks_measure(threads, model_bytes(engine.model), &peaks))
         status = STATUS_INTERNAL;
     printf("}, \"weights\": %.0f, \"read\": %.4g, \"fma\": %.5g, \"fma_avx2\": %.5g, \"vnni\": %.5g}\n", weights_of(&engine.model->config), peaks.read, peaks.fma,
            peaks.fma_avx2, peaks.vnni);
@@ -166,7 +166,7 @@ close_engines:
 
 static int is_cache(const char *name)
 {
-    return strcmp(name, "bf16") == 0 || strcmp(name, "fp8") == 0;
+    return strcmp(name, "f32") == 0 || strcmp(name, "bf16") == 0 || strcmp(name, "fp8") == 0;
 }
 
 static enum status measure_quality(char **arguments, int threads, enum cache_choice cache)
@@ -204,9 +204,9 @@ int main(int count, char **arguments)
         if (strcmp(what, "deep") == 0 && count == 6 && times >= 1 && atoi(arguments[5]) >= 1)
             return (int)measure_deep(arguments[4], threads, times, (atoi(arguments[5]) + BACKEND_MAX_ROWS - 1) / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS);
         if (strcmp(what, "quality") == 0 && (count == 7 || (count == 8 && is_cache(arguments[7]))) && atoi(arguments[6]) > 0)
-            return (int)measure_quality(arguments, threads, count < 8 ? CACHE_F32 : strcmp(arguments[7], "fp8") == 0 ? CACHE_E4M3 : CACHE_BF16);
+            return (int)measure_quality(arguments, threads, count < 8 || strcmp(arguments[7], "f32") == 0 ? CACHE_F32 : strcmp(arguments[7], "fp8") == 0 ? CACHE_E4M3 : CACHE_BF16);
     }
     fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | deep THREADS TIMES MODEL PLACES | attend THREADS [ISA] | quality "
-                    "THREADS FLOAT32 MODEL TEXT POSITIONS [bf16|fp8]\n");
+                    "THREADS FLOAT32 MODEL TEXT POSITIONS [f32|bf16|fp8]\n");
     return (int)STATUS_USAGE;
 }

@@ -1,5 +1,6 @@
 /* Keys and values of attend.cu, from the cache to the matrix unit, as B. The sum over a head's dimensions may take them in any order, and which of
- * eight products has which dimension is free, too: so a lane reads 16 bytes of a place at once and uses them where it is. Lanes are named as in
+ * eight products has which dimension is free, too: so a lane reads 8 numbers of a place at once (16 bytes; of
+ * E4M3 8, which are widened in registers) and uses them where it is. Lanes are named as in
  * attend_queries.h. Device code, for attend.cu alone; it reads the cache and never writes it. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_ATTEND_CACHE_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_ATTEND_CACHE_H

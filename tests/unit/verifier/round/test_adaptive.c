@@ -473,7 +473,7 @@ static void test_adaptive__drafts_again_when_they_come_to_pay(void **state)
 
     (void)state;
     begin(&job, &machine, 1);
-    while (job.round < 150)
+    while (job.round < 200)
         take_round(&job);
     assert_int_equal(job.length, 0);
     machine.alpha = 0.9;
