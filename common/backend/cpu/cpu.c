@@ -189,58 +189,51 @@ const struct backend backend_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
-    .memory =
-        {
-            .check = cpu_memory_check,
-            .open = cpu_memory_open,
-            .close = cpu_memory_close,
-            .write = cpu_write,
-        },
-    .linear =
-        {
-            .packs = (1u << DTYPES) - 1,
-            .rounds = 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0,
-            .cuts_blocks = 1,
-            .matrix_bytes = matrix_bytes,
-            .matrix_pack = cpu_matrix_pack,
-            .matmul = cpu_matmul,
-            .matmul_add = cpu_matmul_add,
-            .add = cpu_add,
-            .tree_sum = cpu_tree_sum,
-        },
-    .step =
-        {
-            .prompt_rows = BACKEND_MAX_ROWS,
-            .embed = cpu_embed,
-            .pick = cpu_pick,
-            .finish = cpu_finish,
-        },
-    .layer =
-        {
-            .attend_in = cpu_attend_in,
-            .attend = cpu_attend,
-            .attend_out = cpu_attend_out,
-            .mlp_in = cpu_mlp_in,
-            .mlp_out = cpu_mlp_out,
-        },
-    .cache =
-        {
-            .dtype = DTYPE_F32,
-            .dtypes = 1u << DTYPE_F32 | 1u << DTYPE_BF16 | 1u << DTYPE_E4M3,
-            .copy = cpu_cache_copy,
-        },
-    .output =
-        {
-            .head = cpu_head,
-            .ask = cpu_ask,
-            .ask_begin = cpu_ask_begin,
-            .ask_run = cpu_ask_run,
-            .ask_end = cpu_ask_end,
-        },
-    .row =
-        {
-            .scan = cpu_row_scan,
-            .gumbel_max = cpu_row_gumbel_max,
-            .top = cpu_row_top,
-        },
+    .memory = {
+        .check = cpu_memory_check,
+        .open = cpu_memory_open,
+        .close = cpu_memory_close,
+        .write = cpu_write,
+    },
+    .linear = {
+        .packs = (1u << DTYPES) - 1,
+        .rounds = 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0,
+        .cuts_blocks = 1,
+        .matrix_bytes = matrix_bytes,
+        .matrix_pack = cpu_matrix_pack,
+        .matmul = cpu_matmul,
+        .matmul_add = cpu_matmul_add,
+        .add = cpu_add,
+        .tree_sum = cpu_tree_sum,
+    },
+    .step = {
+        .prompt_rows = BACKEND_MAX_ROWS,
+        .embed = cpu_embed,
+        .pick = cpu_pick,
+        .finish = cpu_finish,
+    },
+    .layer = {
+        .attend_in = cpu_attend_in,
+        .attend = cpu_attend,
+        .attend_out = cpu_attend_out,
+        .mlp_in = cpu_mlp_in,
+        .mlp_out = cpu_mlp_out,
+    },
+    .cache = {
+        .dtype = DTYPE_F32,
+        .dtypes = 1u << DTYPE_F32 | 1u << DTYPE_BF16 | 1u << DTYPE_E4M3,
+        .copy = cpu_cache_copy,
+    },
+    .output = {
+        .head = cpu_head,
+        .ask = cpu_ask,
+        .ask_begin = cpu_ask_begin,
+        .ask_run = cpu_ask_run,
+        .ask_end = cpu_ask_end,
+    },
+    .row = {
+        .scan = cpu_row_scan,
+        .gumbel_max = cpu_row_gumbel_max,
+        .top = cpu_row_top,
+    },
 };

@@ -184,72 +184,63 @@ const struct backend backend_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,
-    .memory =
-        {
-            .check = cuda_memory_check,
-            .open = cuda_memory_open,
-            .close = cuda_memory_close,
-            .write = cuda_write,
-        },
-    .linear =
-        {
-            .packs = CUDA_PACKS,
-            .matrix_bytes = cuda_matrix_bytes,
-            .matrix_pack = cuda_matrix_pack,
-            .matmul = cuda_matmul,
-            .matmul_add = cuda_matmul_add,
-            .add = cuda_add,
-            .tree_sum = cuda_tree_sum,
-        },
-    .step =
-        {
-            .prompt_rows = CUDA_PROMPT_ROWS,
-            .embed = cuda_embed,
-            .replay = cuda_replay,
-            .replayed = cuda_replayed,
-            .pick = cuda_pick,
-            .finish = cuda_finish,
-        },
-    .layer =
-        {
-            .attend_in = cuda_attend_in,
-            .attend = cuda_attend,
-            .attend_out = cuda_attend_out,
-            .mlp_in = cuda_mlp_in,
-            .mlp_out = cuda_mlp_out,
-        },
-    .cache =
-        {
-            .dtype = CUDA_CACHE,
-            .dtypes = CUDA_CACHES,
-            .copy = cuda_cache_copy,
-        },
-    .output =
-        {
-            .head = cuda_head,
-            .ask = cuda_ask,
-            .ask_begin = cuda_ask_begin,
-            .ask_run = cuda_ask_run,
-            .ask_end = cuda_ask_end,
-            .fetch = cuda_fetch,
-        },
-    .draft =
-        {
-            .needs_table = 1,
-            .begin = cuda_draft_begin,
-            .step = cuda_draft_step,
-            .end = cuda_draft_end,
-        },
-    .device =
-        {
-            .which = cuda_device,
-            .idle = cuda_idle,
-            .one_shot = &cuda_one_shot,
-        },
-    .row =
-        {
-            .scan = cuda_row_scan,
-            .gumbel_max = cuda_row_gumbel_max,
-            .top = cuda_row_top,
-        },
+    .memory = {
+        .check = cuda_memory_check,
+        .open = cuda_memory_open,
+        .close = cuda_memory_close,
+        .write = cuda_write,
+    },
+    .linear = {
+        .packs = CUDA_PACKS,
+        .matrix_bytes = cuda_matrix_bytes,
+        .matrix_pack = cuda_matrix_pack,
+        .matmul = cuda_matmul,
+        .matmul_add = cuda_matmul_add,
+        .add = cuda_add,
+        .tree_sum = cuda_tree_sum,
+    },
+    .step = {
+        .prompt_rows = CUDA_PROMPT_ROWS,
+        .embed = cuda_embed,
+        .replay = cuda_replay,
+        .replayed = cuda_replayed,
+        .pick = cuda_pick,
+        .finish = cuda_finish,
+    },
+    .layer = {
+        .attend_in = cuda_attend_in,
+        .attend = cuda_attend,
+        .attend_out = cuda_attend_out,
+        .mlp_in = cuda_mlp_in,
+        .mlp_out = cuda_mlp_out,
+    },
+    .cache = {
+        .dtype = CUDA_CACHE,
+        .dtypes = CUDA_CACHES,
+        .copy = cuda_cache_copy,
+    },
+    .output = {
+        .head = cuda_head,
+        .ask = cuda_ask,
+        .ask_begin = cuda_ask_begin,
+        .ask_run = cuda_ask_run,
+        .ask_end = cuda_ask_end,
+        .fetch = cuda_fetch,
+    },
+    .draft = {
+        .needs_table = 1,
+        .begin = cuda_draft_begin,
+        .step = cuda_draft_step,
+        .end = cuda_draft_end,
+    },
+    .device = {
+        .which = cuda_device,
+        .idle = cuda_idle,
+        .one_shot = &cuda_one_shot,
+    },
+    .row = {
+        .scan = cuda_row_scan,
+        .gumbel_max = cuda_row_gumbel_max,
+        .top = cuda_row_top,
+    },
 };
