@@ -63,10 +63,11 @@ void lead_follow_verdicts(struct lead *lead)
 /* Once at least, one row twice, for the first step is a cold one, and again while there is time. */
 static enum status time_steps(struct lead *lead, const struct request *first, int rows, int64_t until)
 {
+    int at_least = rows == 1 ? 2 : 1;
     double us;
 
     TRY(lead_keep_in_touch(lead, clock_ns(), "warming up"));
-    for (int turn = 0; turn < WARM_UP_TURNS && (turn <= (rows == 1) || clock_ns() < until); turn++) {
+    for (int turn = 0; turn < at_least || (turn < WARM_UP_TURNS && clock_ns() < until); turn++) {
         TRY(verify_warm_up(lead->verify, &first->sampling, rows, &us));
         adaptive_work_add_step(&lead->drafting.adaptive.work, rows, us);
     }
