@@ -208,10 +208,10 @@ static enum status write_pass(const struct sweep *sweep, const struct sweep_pass
                                (json_int_t)figures->tokens, "rounds", (json_int_t)figures->rounds, "steps", (json_int_t)figures->steps,
                                "drafted", (json_int_t)figures->drafted, "accepted", (json_int_t)figures->accepted);
     int failed = json_object_update_new(
-        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "accepted_at",
+        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "accepted_at",
                           counts_of(figures->accepted_at), "full_rounds", (json_int_t)figures->full_rounds, "full_tokens",
                           (json_int_t)figures->full_tokens, "fallback_rounds", (json_int_t)figures->fallback_rounds, "answered_rounds",
-                          (json_int_t)figures->answered_rounds, "ahead_hits", (json_int_t)figures->ahead.hits, "mean_sum_min_p_q", figures->overlap,
+                          (json_int_t)figures->answered_rounds, "run_ahead", stats_ahead(figures), "mean_sum_min_p_q", figures->overlap,
                           "overlap_error", figures->overlap_error, "ends", ends_of(ends, pass->prompts)));
 
     if (sweep->job->options->report.hash_logits)

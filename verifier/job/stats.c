@@ -172,7 +172,7 @@ static json_t *outcome_of(const struct ahead_outcome *outcome)
     return json_pack("{s:I, s:I}", "rounds", (json_int_t)outcome->rounds, "hits", (json_int_t)outcome->hits);
 }
 
-static json_t *ahead_of(const struct figures *figures)
+json_t *stats_ahead(const struct figures *figures)
 {
     const struct ahead_figures *ahead = &figures->ahead;
     json_t *rejected = json_array();
@@ -250,7 +250,7 @@ static json_t *object_of(const struct stats *stats)
     failed |= json_object_set_new(object, "prompt_tokens_read", json_integer(figures->prompt_tokens));
     failed |= json_object_set_new(object, "prefix_tokens_reused", json_integer(figures->prefix_tokens_reused));
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
-    failed |= json_object_set_new(object, "run_ahead", ahead_of(figures));
+    failed |= json_object_set_new(object, "run_ahead", stats_ahead(figures));
     failed |= json_object_set_new(object, "wire", wire_of(figures));
     if (figures->kinds > 1)
         failed |= json_object_set_new(object, "merged", merged_of(stats));

@@ -34,6 +34,8 @@ struct stats {
 enum status stats_write(const struct stats *stats, const char *path);
 /* The job as one JSON object: who runs where, versions, the group, what was asked for. NULL without memory. */
 struct json_t *stats_job(const struct stats *stats, const char *group, int lead);
+/* What running ahead gave, as `run_ahead` of the report. NULL without memory. */
+struct json_t *stats_ahead(const struct figures *figures);
 /* Solo against speculative, by the medians of all passes, and where a round's time goes, in the first of each. */
 void stats_table(const struct stats *stats, FILE *to);
 /* One line about a run without comparison. */

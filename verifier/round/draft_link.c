@@ -123,6 +123,11 @@ int draft_link_fetch(struct draft_link *link, int length, uint64_t digest)
     return is_found;
 }
 
+int draft_link_is_hit(const struct draft_link *link)
+{
+    return link->has_proposal && link->proposal.count > 0 && link->proposal.ahead >= (uint32_t)link->proposal.count;
+}
+
 void draft_link_use_up(struct draft_link *link)
 {
     link->verified = link->has_proposal ? link->proposal.count : 0;

@@ -53,6 +53,8 @@ int draft_link_keep(struct draft_link *link, const struct proposal *proposal);
 /* Takes from the shelf what is for these committed tokens, if any was asked for, and then clears the others away, as the drafter does with their
  * branches at this Commit. Returns whether it did. */
 int draft_link_fetch(struct draft_link *link, int length, uint64_t digest);
+/* Was all of the proposal that is here drafted before it was asked for? Of more than was asked for the first tokens are. */
+int draft_link_is_hit(const struct draft_link *link);
 /* To be called when tokens are committed: drops the proposal; none is expected until the next is asked for. */
 void draft_link_use_up(struct draft_link *link);
 

@@ -47,7 +47,7 @@ static void count_hits(struct lead *lead)
         const struct draft_link *link = &lead->slots.ready[i]->link[0];
 
         lead->round.proposals += link->has_proposal;
-        lead->round.hits += link->has_proposal && link->proposal.count > 0 && link->proposal.ahead >= (uint32_t)link->proposal.count;
+        lead->round.hits += draft_link_is_hit(link);
     }
 }
 

@@ -62,7 +62,7 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
 {
     const struct proposal *proposal = &link->proposal;
     int64_t whole = link->came_ns - link->asked_ns, own = (int64_t)proposal->draft_us * 1000;
-    int is_hit = proposal->count > 0 && proposal->ahead >= (uint32_t)proposal->count; /* more, where it was cut to what was asked for */
+    int is_hit = draft_link_is_hit(link);
 
     own = own < whole ? own : whole;
     peer->misses = 0;

@@ -81,8 +81,8 @@ static void fill(const struct forecast_draft *draft, struct outcomes *outcomes)
 }
 
 /* The share of rounds whose proposal is drafted before it is asked for, and in *there of those that have it without a message, too: a q takes the
- * lead time, and is sent beforehand where its text is probable enough. */
-static double hits(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int length, int sequences, double *there)
+ * lead time, and is sent beforehand where its text is probable enough. after: [length + 1] the first, of rounds by what was accepted before them */
+static double hits(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int length, int sequences, double *there, double *after)
 {
     struct outcomes outcomes;
     struct outcome_choice choice[MIRROR_BRANCHES];
@@ -90,6 +90,7 @@ static double hits(const struct forecast_draft *draft, const struct forecast_ran
     double all = 0, wire = forecast_line_at(&ranks->wire, length);
 
     *there = 0;
+    memset(after, 0, (size_t)(length + 1) * sizeof *after);
     if (!ranks->ahead || draft->step.count == 0 || length == 0)
         return 0;
     fill(draft, &outcomes);
@@ -100,6 +101,7 @@ static double hits(const struct forecast_draft *draft, const struct forecast_ran
         double share = outcomes_share(&outcomes, length, choice[i].after, choice[i].guess);
 
         all += share;
+        after[choice[i].after] += choice[i].after < length ? draft->corrected[choice[i].guess] : draft->bonus[choice[i].guess];
         *there += draft->support == 0 || share * wire >= TAKE_US * length ? share : 0;
     }
     return all;
@@ -110,7 +112,7 @@ struct parts {
     double rounds, verify, rest, wait, cold, hit;
 };
 
-static struct parts parts_of(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int length, int sequences)
+static struct parts parts_of(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int length, int sequences, double *hits_after)
 {
     struct parts parts = {
         .rounds = 1, .verify = forecast_line_at(&ranks->verify, sequences * (length + 1)), .rest = forecast_line_at(&ranks->rest, sequences)};
@@ -120,7 +122,7 @@ static struct parts parts_of(const struct forecast_draft *draft, const struct fo
         return parts;
     wire = forecast_line_at(&ranks->wire, length);
     parts.cold = length * draft_step(draft, sequences) + wire;
-    parts.hit = hits(draft, ranks, length, sequences, &there);
+    parts.hit = hits(draft, ranks, length, sequences, &there, hits_after);
     for (int s = 0; s < sequences; s++) { /* a step waits for the last of them */
         all_hit *= parts.hit;
         all_there *= there;
@@ -183,7 +185,7 @@ void forecast_cell(const struct forecast_draft *draft, const struct forecast_ran
 
     *forecast = (struct forecast){.draft_length = draft_length};
     for (int k = 0; k <= draft_length; k++)
-        round[k] = parts_of(draft, ranks, k, sequences);
+        round[k] = parts_of(draft, ranks, k, sequences, forecast->hits_after); /* the last, of the whole length, stays */
     for (int left = 1; left <= most; left++) {
         int k = draft_length < left ? draft_length : left - 1;
         double there = k > 0 ? draft->proposals : 0;

@@ -40,6 +40,7 @@ struct forecast {
     double tokens_per_second, tokens_per_round, round_us, verify_us, wait_us, rest_us, outside_us;
     double cold_us;  /* the wait of a round whose proposal was not drafted ahead */
     double hit_rate; /* rounds whose proposal was */
+    double hits_after[FORECAST_LONGEST + 1]; /* the same of rounds behind one whose first so many drafts were accepted: [draft_length + 1] */
 };
 
 /* x must be larger than those before. More than FORECAST_POINTS are left out. */

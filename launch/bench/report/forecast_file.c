@@ -146,10 +146,14 @@ static int find_draft(const struct making *making, const struct run_cell *cell, 
 
 static json_t *cell_json(int cell, const struct forecast *f, double solo, const struct forecast_draft *draft)
 {
-    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "cell", cell, "draft_length", f->draft_length,
+    json_t *hits_after = json_array();
+
+    for (int i = 0; i <= f->draft_length && f->draft_length > 0; i++)
+        json_array_append_new(hits_after, json_real(f->hits_after[i]));
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:f, s:f}", "cell", cell, "draft_length", f->draft_length,
                      "tokens_per_second", f->tokens_per_second, "speedup", solo > 0 ? f->tokens_per_second / solo : 0, "tokens_per_round",
                      f->tokens_per_round, "round_us", f->round_us, "verify_us", f->verify_us, "wait_us", f->wait_us, "rest_us", f->rest_us,
-                     "outside_us", f->outside_us, "cold_wait_us", f->cold_us, "hit_rate", f->hit_rate, "alpha", draft != NULL ? draft->alpha : -1,
+                     "outside_us", f->outside_us, "cold_wait_us", f->cold_us, "hit_rate", f->hit_rate, "hits_after", hits_after, "alpha", draft != NULL ? draft->alpha : -1,
                      "overlap", draft != NULL ? draft->overlap : -1);
 }
 

@@ -14,6 +14,11 @@ const char forecast_why[] =
     "verifying step with its sums, `wait` the lead's wait for drafts, both microseconds of a mean round; `hit` is the share of proposals that were "
     "drafted ahead. `auto` is predicted as the best fixed length.";
 
+const char forecast_hits_why[] =
+    "The share of proposals that were drafted before they were asked for, by what came of the round before: all of its drafts were accepted, or the "
+    "first, second, third, fourth or a later one was rejected. `88 (90) of 265`: 88 % of 265 proposals, where 90 % were predicted. A rejection says "
+    "where the draft model errs, so its next guesses hit less often than those behind drafts that all stand.";
+
 static int is_near(double measured, double predicted)
 {
     return fabs(measured / predicted - 1) <= NEAR;
@@ -53,9 +58,9 @@ static double tokens_of(const struct measured *f)
     return f->rounds > 0 ? f->output_tokens / f->rounds : 0;
 }
 
-static double hits_of(const struct measured *f)
+static double share_of(struct run_hits hits)
 {
-    return f->answered_rounds > 0 ? f->ahead_hits / f->answered_rounds : 0;
+    return hits.rounds > 0 ? (double)hits.hits / (double)hits.rounds : 0;
 }
 
 /* What a request took outside of rounds, for each of its rounds: predicted, and measured. */
@@ -73,7 +78,7 @@ static double outside_measured(const struct measured *f)
 
 void forecast_blame(const struct measured *f, double *part)
 {
-    double whole = f->forecast.round_us + outside_predicted(f), hits = f->forecast.hit_rate - hits_of(f), wait = f->wait_us - f->forecast.wait_us;
+    double whole = f->forecast.round_us + outside_predicted(f), hits = f->forecast.hit_rate - share_of(f->hits), wait = f->wait_us - f->forecast.wait_us;
     double of_hits = hits * f->forecast.cold_us, rest = f->round_us - step_of(f) - f->wait_us;
 
     memset(part, 0, FORECAST_PARTS * sizeof *part);
@@ -110,7 +115,7 @@ static void write_reason(const struct measured *f, double off, FILE *to)
         fprintf(to, "v: the verifying step took %.0f us, %.0f predicted", step_of(f), f->forecast.verify_us);
         break;
     case FORECAST_HITS:
-        fprintf(to, "running ahead: %.0f %% of proposals were there before they were asked for, %.0f %% predicted", 100 * hits_of(f),
+        fprintf(to, "running ahead: %.0f %% of proposals were there before they were asked for, %.0f %% predicted", 100 * share_of(f->hits),
                 100 * f->forecast.hit_rate);
         break;
     case FORECAST_WAIT:
@@ -181,7 +186,65 @@ void table_forecast(const struct run *run, const struct measured_placement *all,
         table_row(&table, "%s\t%.0f\t%.0f\t%+.1f\t%.2fx\t%.2fx\t%.2f\t%.2f\t%.0f\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\t%s", name,
                   f->forecast.tokens_per_second, f->tokens_per_second, 100 * off, f->forecast_speedup, run->cell[i].solo ? 1.0 : f->speedup,
                   f->forecast.tokens_per_round, tokens_of(f), f->forecast.verify_us, step_of(f), f->forecast.wait_us, f->wait_us,
-                  100 * f->forecast.hit_rate, 100 * hits_of(f), fabs(off) > NEAR ? part[worst(f, off)] : "");
+                  100 * f->forecast.hit_rate, 100 * share_of(f->hits), fabs(off) > NEAR ? part[worst(f, off)] : "");
+    }
+    table_end(&table);
+}
+
+enum { HITS_SHOWN = 4 /* places of a draft, one by one */, HITS_TEXT = 40 };
+
+static void write_hits(struct run_hits hits, int is_predicted, double predicted, char *text)
+{
+    char said[16] = "";
+
+    text[0] = '\0';
+    if (hits.rounds == 0)
+        return;
+    if (is_predicted)
+        snprintf(said, sizeof said, " (%.0f)", 100 * predicted);
+    snprintf(text, HITS_TEXT, "%.0f%s of %lld", 100 * share_of(hits), said, (long long)hits.rounds);
+}
+
+/* Of places from the fifth on, together. */
+static struct run_hits hits_later(const struct measured *f)
+{
+    struct run_hits later = {0, 0};
+
+    for (int i = HITS_SHOWN; i < RUN_MOST_DRAFT; i++) {
+        later.rounds += f->hits_after[i].rounds;
+        later.hits += f->hits_after[i].hits;
+    }
+    return later;
+}
+
+int table_has_hits(const struct run *run, const struct measured_placement *all)
+{
+    for (int i = 0; i < run->cells; i++)
+        if (all->cell[i].hits.hits > 0)
+            return 1;
+    return 0;
+}
+
+void table_hits(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form, "<cell,<all,<all accepted,<first rejected,<second,<third,<fourth,<a later one");
+    for (int i = 0; i < run->cells; i++) {
+        const struct measured *f = &all->cell[i];
+        const struct forecast *said = &f->forecast;
+        char name[128], whole[HITS_TEXT], accepted[HITS_TEXT], later[HITS_TEXT], at[HITS_SHOWN][HITS_TEXT];
+        int length = said->tokens_per_second > 0 ? said->draft_length : 0;
+
+        if (run->cell[i].solo || f->hits.rounds == 0)
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        write_hits(f->hits, length > 0, said->hit_rate, whole);
+        write_hits(f->hits_after_all, length > 0, said->hits_after[length], accepted);
+        for (int n = 0; n < HITS_SHOWN; n++)
+            write_hits(f->hits_after[n], n < length, said->hits_after[n], at[n]);
+        write_hits(hits_later(f), 0, 0, later);
+        table_row(&table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, whole, accepted, at[0], at[1], at[2], at[3], later);
     }
     table_end(&table);
 }

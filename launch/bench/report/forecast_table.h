@@ -23,6 +23,6 @@ void forecast_blame(const struct measured *measured, double *part);
 const char *forecast_prompts(const struct run *run);
 /* The share within a tenth, and for each cell that is not which assumption failed. */
 void forecast_verdict(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to);
-extern const char forecast_why[];
+extern const char forecast_why[], forecast_hits_why[];
 
 #endif

@@ -78,6 +78,12 @@ static enum status add_requests(const struct run_pass *pass, struct samples *sam
     return STATUS_OK;
 }
 
+static void add_hits(const struct run_hits *hits, struct run_hits *to)
+{
+    to->rounds += hits->rounds;
+    to->hits += hits->hits;
+}
+
 static void add_counts(const struct run_pass *pass, struct measured *measured)
 {
     measured->duration_s += (double)pass->wall_ns / 1e9;
@@ -85,9 +91,10 @@ static void add_counts(const struct run_pass *pass, struct measured *measured)
     measured->drafted += (double)pass->drafted;
     measured->accepted += (double)pass->accepted;
     measured->fallback_rounds += (double)pass->fallback_rounds;
-    measured->answered_rounds += (double)pass->answered_rounds;
-    measured->ahead_hits += (double)pass->ahead_hits;
+    add_hits(&pass->hits, &measured->hits);
+    add_hits(&pass->hits_after_all, &measured->hits_after_all);
     for (int i = 0; i < RUN_MOST_DRAFT; i++) {
+        add_hits(&pass->hits_after[i], &measured->hits_after[i]);
         measured->tested[i] += (double)pass->tested[i];
         measured->accepted_at[i] += (double)pass->accepted_at[i];
         measured->all_tested += (double)pass->tested[i];
@@ -309,6 +316,8 @@ static void take_forecast(const json_t *from, struct measured *measured)
                                            .outside_us = number(from, "outside_us"),
                                            .cold_us = number(from, "cold_wait_us"),
                                            .hit_rate = number(from, "hit_rate")};
+    for (int i = 0; i <= FORECAST_LONGEST; i++)
+        measured->forecast.hits_after[i] = json_number_value(json_array_get(json_object_get(from, "hits_after"), (size_t)i));
     measured->forecast_speedup = number(from, "speedup");
     measured->forecast_alpha = from != NULL ? number(from, "alpha") : -1;
     measured->forecast_overlap = from != NULL ? number(from, "overlap") : -1;

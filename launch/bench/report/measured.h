@@ -28,7 +28,8 @@ struct measured {
     /* counts, over all repetitions: each has the same */
     double rounds, drafted, accepted, all_tested, all_accepted, tested[RUN_MOST_DRAFT], accepted_at[RUN_MOST_DRAFT];
     double rounds_of[RUN_MOST_DRAFT + 1], tokens_of[RUN_MOST_DRAFT + 1]; /* by drafted tokens; of the spans that were kept */
-    double fallback_rounds, answered_rounds, ahead_hits;
+    double fallback_rounds;
+    struct run_hits hits, hits_after_all, hits_after[RUN_MOST_DRAFT]; /* as of a pass */
     /* alpha, three ways; -1 where it cannot be told */
     double alpha, alpha_overlap, alpha_tokens;
     int overlap_hidden; /* the rule accepts where noise agrees: a job sees no q, and sum min(p, q) is not what it counts */

@@ -185,6 +185,11 @@ static void write_placement(const struct run *run, const struct run_placement *p
         write_paragraph("p", forecast_why, to);
         table_forecast(run, all, TABLE_HTML, to);
     }
+    if (table_has_hits(run, all)) {
+        write_paragraph("h3", "Running ahead", to);
+        write_paragraph("p", forecast_hits_why, to);
+        table_hits(run, all, TABLE_HTML, to);
+    }
     write_paragraph("h3", "The theory beside it: an account", to);
     write_paragraph("p", page_md_why_theory, to);
     table_theory(run, all, TABLE_HTML, to);

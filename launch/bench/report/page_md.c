@@ -267,6 +267,10 @@ void page_md_write(const struct run *run, const struct measured_placement *all, 
             fprintf(to, "## Predicted, then measured\n\n%s\n\n", forecast_why);
             table_forecast(run, &all[p], TABLE_TEXT, to);
         }
+        if (table_has_hits(run, &all[p])) {
+            fprintf(to, "## Running ahead\n\n%s\n\n", forecast_hits_why);
+            table_hits(run, &all[p], TABLE_TEXT, to);
+        }
         fprintf(to, "## The theory beside it: an account\n\n%s\n\n", page_md_why_theory);
         table_theory(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "%s\n\n", page_md_why_residual);

@@ -258,6 +258,8 @@ static void build_one(const struct run_placement *placement, int at, struct roun
                             .start_ns = whole->start_ns,
                             .us = us_of(whole),
                             .sequences = whole->value[0],
+                            .proposals = whole->value[1],
+                            .hits = whole->value[2],
                             .propose_us = ROUND_UNKNOWN,
                             .commit_us = ROUND_UNKNOWN};
     while (first > 0 && lead->span[first - 1].end_ns >= whole->start_ns && lead->span[first - 1].start_ns >= whole->start_ns)
@@ -301,7 +303,8 @@ int rounds_write(const struct run *run, const struct run_placement *placement, c
 
     if (head) {
         written = fprintf(
-            to, "placement,cell,draft_length,temperature,accept,max_sequences,repetition,start_us,round_us,sequences,rows,drafted,accepted,tokens");
+            to, "placement,cell,draft_length,temperature,accept,max_sequences,repetition,start_us,round_us,sequences,rows,drafted,accepted,tokens,"
+                "proposals,hits");
         for (int i = 0; i < ROUND_PHASES && written >= 0; i++)
             written = fprintf(to, ",%s_us", rounds_phase((enum round_phase)i));
         written = written < 0 ? written : fprintf(to, ",idle_lead_us,idle_drafter_us,propose_us,commit_us\n");
@@ -313,10 +316,10 @@ int rounds_write(const struct run *run, const struct run_placement *placement, c
 
         if (pass->warm_up || !pass->traced)
             continue;
-        written = fprintf(to, "%s,%d,%d,%g,%s,%d,%d,%.1f,%.1f,%d,%d,%d,%d,%d", placement->name, pass->cell, cell->solo ? 0 : cell->draft_length,
+        written = fprintf(to, "%s,%d,%d,%g,%s,%d,%d,%.1f,%.1f,%d,%d,%d,%d,%d,%d,%d", placement->name, pass->cell, cell->solo ? 0 : cell->draft_length,
                           cell->temperature, cell->accept, cell->sequences, pass->repetition,
                           (double)(round->start_ns - placement->pass[0].start_ns) / 1000, round->us, round->sequences, round->rows, round->drafted,
-                          round->accepted, round->tokens);
+                          round->accepted, round->tokens, round->proposals, round->hits);
         for (int p = 0; p < ROUND_PHASES && written >= 0; p++)
             written = fprintf(to, ",%.1f", round->phase_us[p]);
         written = written < 0 ? written

@@ -34,6 +34,7 @@ struct round {
     double drafting_us; /* what drafting took, also where the lead did not wait for all of it */
     double propose_us, commit_us; /* one way, of the last proposal, as far as clocks agree: negative where they do not; or ROUND_UNKNOWN */
     int sequences, rows, drafted, accepted, tokens;
+    int proposals, hits; /* sequences with a proposal, and with one that was drafted before it was asked for */
     int opens; /* some sequence's first round: its drafter read the prompt */
 };
 

@@ -102,6 +102,26 @@ static void read_counts(json_t *from, int64_t counts[RUN_MOST_DRAFT])
         counts[i] = json_integer_value(json_array_get(from, i));
 }
 
+static struct run_hits hits_from(const json_t *from)
+{
+    return (struct run_hits){json_integer_value(json_object_get(from, "rounds")), json_integer_value(json_object_get(from, "hits"))};
+}
+
+static void read_ahead(const json_t *from, struct run_pass *pass)
+{
+    const json_t *rejected = json_object_get(from, "rejected");
+
+    pass->hits.hits = json_integer_value(json_object_get(from, "hits"));
+    pass->hits_after_all = hits_from(json_object_get(from, "all_accepted"));
+    for (size_t i = 0; i < json_array_size(rejected); i++) {
+        const json_t *at = json_array_get(rejected, i);
+        json_int_t accepted = json_integer_value(json_object_get(at, "accepted"));
+
+        if (accepted >= 0 && accepted < RUN_MOST_DRAFT)
+            pass->hits_after[accepted] = hits_from(at);
+    }
+}
+
 static enum status read_ends(const char *path, json_t *from, struct run_pass *pass)
 {
     size_t count = json_array_size(from);
@@ -148,8 +168,8 @@ static enum status read_pass(const char *path, const struct run *run, json_t *fr
     pass->full_rounds = n[7];
     pass->full_tokens = n[8];
     pass->fallback_rounds = n[9];
-    pass->answered_rounds = json_integer_value(json_object_get(from, "answered_rounds"));
-    pass->ahead_hits = json_integer_value(json_object_get(from, "ahead_hits"));
+    pass->hits.rounds = json_integer_value(json_object_get(from, "answered_rounds"));
+    read_ahead(json_object_get(from, "run_ahead"), pass);
     read_counts(tested, pass->tested);
     read_counts(accepted, pass->accepted_at);
     return read_ends(path, ends, pass);

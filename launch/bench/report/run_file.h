@@ -19,6 +19,11 @@ struct run_cell {
     int sequences, baseline;
 };
 
+/* Rounds with a proposal, and those of them whose proposal was drafted before it was asked for. */
+struct run_hits {
+    int64_t rounds, hits;
+};
+
 struct run_end {
     int64_t started_ns, first_ns, ended_ns;
     int prompt_tokens, tokens;
@@ -29,7 +34,7 @@ struct run_pass {
     int cell, repetition, warm_up;
     int traced; /* no rank's trace was full before it ended */
     int64_t start_ns, wall_ns, tokens, rounds, steps, drafted, accepted, full_rounds, full_tokens, fallback_rounds;
-    int64_t answered_rounds, ahead_hits; /* rounds with a proposal, and those whose proposal was drafted ahead */
+    struct run_hits hits, hits_after_all, hits_after[RUN_MOST_DRAFT]; /* all; all drafts of the round before accepted; the first so many of them */
     int64_t tested[RUN_MOST_DRAFT], accepted_at[RUN_MOST_DRAFT];
     double overlap; /* mean of sum min(p, q) over tested drafts */
     struct run_end *end; /* [ends] */

@@ -44,6 +44,34 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
+/* A number, or null where it cannot be told. */
+static json_t *real_or_null(double value, int known)
+{
+    return known && isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Proposals, and those that were drafted ahead. predicted: less than 0 where nothing was */
+static json_t *hits_of(struct run_hits hits, double predicted)
+{
+    return json_pack("{s:I, s:I, s:o, s:o}", "proposals", (json_int_t)hits.rounds, "hits", (json_int_t)hits.hits, "hit_rate",
+                     real_or_null(share((double)hits.hits, (double)hits.rounds), hits.rounds > 0), "predicted", real_or_null(predicted, predicted >= 0));
+}
+
+/* By what came of the round before; places of a draft up to the last at which one was rejected. */
+static json_t *run_ahead_of(const struct measured *measured)
+{
+    const struct forecast *said = &measured->forecast;
+    int length = said->tokens_per_second > 0 ? said->draft_length : 0, places = RUN_MOST_DRAFT;
+    json_t *rejected = json_array();
+
+    while (places > 0 && measured->hits_after[places - 1].rounds == 0)
+        places--;
+    for (int i = 0; i < places; i++)
+        json_array_append_new(rejected, hits_of(measured->hits_after[i], i < length ? said->hits_after[i] : -1));
+    return json_pack("{s:o, s:o, s:o}", "all", hits_of(measured->hits, length > 0 ? said->hit_rate : -1), "all_accepted",
+                     hits_of(measured->hits_after_all, length > 0 ? said->hits_after[length] : -1), "rejected", rejected);
+}
+
 static json_t *speculation_of(const struct measured *measured)
 {
     double drafts = measured->tested[0]; /* each round that had some tested its first, also where spans were lost */
@@ -55,12 +83,6 @@ static json_t *speculation_of(const struct measured *measured)
                      ratios(measured->accepted_at, measured->tested, drafts), "accepted_of_tested_per_position",
                      ratios(measured->accepted_at, measured->tested, 0), "tokens_per_round", share(measured->output_tokens, measured->rounds),
                      "fallback_rounds", measured->fallback_rounds);
-}
-
-/* A number, or null where it cannot be told. */
-static json_t *real_or_null(double value, int known)
-{
-    return known && isfinite(value) ? json_real(value) : json_null();
 }
 
 /* sum min(p, q): D_LK is 1 less it. */
@@ -104,7 +126,7 @@ static json_t *forecast_json(const struct measured *measured)
 
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "output_throughput", f->tokens_per_second, "speedup",
                      measured->forecast_speedup, "tokens_per_round", f->tokens_per_round, "round_us", f->round_us, "verify_us", f->verify_us,
-                     "wait_us", f->wait_us, "hit_rate", f->hit_rate, "measured_hit_rate", share(measured->ahead_hits, measured->answered_rounds),
+                     "wait_us", f->wait_us, "hit_rate", f->hit_rate, "measured_hit_rate", share((double)measured->hits.hits, (double)measured->hits.rounds),
                      "measured_over_predicted", measured->tokens_per_second / f->tokens_per_second, "alpha",
                      real_or_null(measured->forecast_alpha, measured->forecast_alpha >= 0), "sum_min_p_q",
                      real_or_null(measured->forecast_overlap, measured->forecast_overlap >= 0));
@@ -142,6 +164,7 @@ static json_t *cell_of(const struct run *run, const struct run_cell *cell, const
         failed |= json_object_update_new(object, json_pack("{s:f, s:b}", "speedup_standard_error", measured->speedup_error, "beyond_noise_limit",
                                                            measured_is_noisy(run, measured)));
         failed |= json_object_update_new(object, speculation_of(measured));
+        failed |= json_object_set_new(object, "run_ahead", run_ahead_of(measured));
         failed |= json_object_set_new(object, "theory", theory_of(measured));
     }
     if (measured->forecast.tokens_per_second > 0)

@@ -27,6 +27,9 @@ void table_end(struct table *table);
 void table_speed(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 /* What was predicted before anything was drafted, beside what was measured. */
 void table_forecast(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+/* Proposals that were drafted ahead, by what came of the round before them. Were there any? */
+int table_has_hits(const struct run *run, const struct measured_placement *all);
+void table_hits(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_theory(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_residual(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_alpha(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);

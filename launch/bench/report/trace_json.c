@@ -6,6 +6,21 @@
 
 enum { SHOWN_ROUNDS = 40 /* of each cell: a whole run would be more than a browser likes */ };
 
+/* What a span's three numbers are (common/base/trace.h); NULL: there is no such number. */
+static const char *const value_names[TRACE_PHASES][3] = {
+    [TRACE_ROUND] = {"sequences", "proposals", "drafted ahead"},
+    [TRACE_PREFILL] = {"tokens"},
+    [TRACE_DRAFT] = {"tokens asked for", "sequences"},
+    [TRACE_PACK] = {"tokens", "bytes"},
+    [TRACE_UNPACK] = {"tokens", "tokens drafted ahead", "bytes"},
+    [TRACE_ORDER] = {"bytes"},
+    [TRACE_VERIFY] = {"rows", "ns in sums"},
+    [TRACE_GATHER] = {"bytes"},
+    [TRACE_DECIDE] = {"sequences"},
+    [TRACE_BROADCAST] = {"tokens", "drafted", "accepted"},
+    [TRACE_TRUNCATE] = {"tokens"},
+};
+
 struct window {
     int64_t from, upto;
 };
@@ -55,9 +70,12 @@ static void write_span(struct page *page, const struct run_rank *rank, const str
     begin_event(page);
     fprintf(page->to,
             "{\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"name\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,"
-            "\"args\":{\"request\":%u,\"length\":%d,\"a\":%d,\"b\":%d,\"c\":%d}}",
+            "\"args\":{\"request\":%u,\"length\":%d",
             page->first_pid + rank->rank, trace_name((enum trace_phase)span->phase), us_of(page, span->start_ns),
-            (double)(span->end_ns - span->start_ns) / 1000, span->request, span->length, span->value[0], span->value[1], span->value[2]);
+            (double)(span->end_ns - span->start_ns) / 1000, span->request, span->length);
+    for (int i = 0; i < 3 && value_names[span->phase][i] != NULL; i++)
+        fprintf(page->to, ",\"%s\":%d", value_names[span->phase][i], span->value[i]);
+    fputs("}}", page->to);
 }
 
 static void write_flow(struct page *page, const char *name, const struct run_rank *from, int64_t from_ns, const struct run_rank *to, int64_t to_ns)

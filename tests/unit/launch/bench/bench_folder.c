@@ -55,7 +55,7 @@ static void solo_round(FILE *lead, double t, int length)
     span(lead, "round", t, t + 400, 0, 1, 0, 0);
 }
 
-/* A round with two drafts: 600 us, of which the lead waits 150. */
+/* A round with two drafts: 600 us, of which the lead waits 150. What follows accepted drafts was drafted ahead. */
 static void drafted_round(FILE *lead, FILE *drafter, double t, int length, int before, int tokens)
 {
     double there = t + OFFSET_US;
@@ -71,7 +71,7 @@ static void drafted_round(FILE *lead, FILE *drafter, double t, int length, int b
     span(lead, "decide", t + 580, t + 590, length, 1, 0, 0);
     span(lead, "broadcast", t + 590, t + 595, length, tokens, 2, tokens - 1);
     span(lead, "output", t + 595, t + 597, 0, 0, 0, 0);
-    span(lead, "round", t, t + 600, 0, 1, 0, 0);
+    span(lead, "round", t, t + 600, 0, 1, 1, length - before == 3);
 }
 
 static void pass_line(FILE *passes, int cell, int repetition, int warm_up, double start, double wall, int rounds, const char *counts)
@@ -104,7 +104,9 @@ static double write_pass(FILE *passes, FILE *lead, FILE *drafter, int cell, int 
     }
     t += slower;
     pass_line(passes, cell, repetition, warm_up, start, t - start, 3,
-              "\"drafted\":6,\"accepted\":3,\"mean_sum_min_p_q\":0.6,\"tested\":[3,2],\"accepted_at\":[2,1]");
+              "\"drafted\":6,\"accepted\":3,\"mean_sum_min_p_q\":0.6,\"tested\":[3,2],\"accepted_at\":[2,1],\"answered_rounds\":3,\"run_ahead\":"
+              "{\"hits\":1,\"all_accepted\":{\"rounds\":1,\"hits\":1},\"rejected\":[{\"accepted\":0,\"rounds\":1,\"hits\":0},"
+              "{\"accepted\":-1,\"rounds\":9,\"hits\":9}]}");
     return t + 1000;
 }
 

@@ -153,11 +153,15 @@ static void test_forecast__what_is_drafted_ahead_is_not_waited_for(void **state)
     for (int k = 0; k < FORECAST_PLACES; k++)
         draft.place[k] = 0.5;
     forecast_cell(&draft, &ranks, 1, 1, 2000, &f);
-    assert_true(fabs(f.hit_rate - 0.5) < 0.01);
+    assert_true(fabs(f.hit_rate - 0.5) < 0.01 && near(f.hits_after[0], 0.5) && near(f.hits_after[1], 0.5));
+    draft.bonus[0] = 0.6;
+    forecast_cell(&draft, &ranks, 1, 1, 2000, &f);
+    assert_true(fabs(f.hit_rate - 0.55) < 0.01 && near(f.hits_after[0], 0.5) && near(f.hits_after[1], 0.6));
+    draft.bonus[0] = 0.5;
     forecast_line_add(&draft.step, 3, 1000); /* no time for a second text: the likelier one alone */
     draft.step.us[1] = 500;
     forecast_cell(&draft, &ranks, 1, 1, 2000, &f);
-    assert_true(fabs(f.hit_rate - 0.25) < 0.01);
+    assert_true(fabs(f.hit_rate - 0.25) < 0.01 && near(f.hits_after[0] + f.hits_after[1], 0.5) && f.hits_after[0] * f.hits_after[1] == 0);
     ranks.branches = 2; /* as many as were asked for, whatever the time */
     forecast_cell(&draft, &ranks, 1, 1, 2000, &f);
     assert_true(fabs(f.hit_rate - 0.5) < 0.01);
@@ -199,8 +203,7 @@ static void test_forecast__what_failed_is_named_by_its_part(void **state)
                                      .rounds = 100,
                                      .output_tokens = 200,
                                      .completed = 1,
-                                     .answered_rounds = 100,
-                                     .ahead_hits = 50,
+                                     .hits = {100, 50},
                                      .round_us = 200,
                                      .wait_us = 20,
                                      .phase_us = {[ROUND_VERIFY] = 140, [ROUND_REDUCE] = 10},
@@ -228,7 +231,7 @@ static void test_forecast__what_failed_is_named_by_its_part(void **state)
     forecast_blame(&f, part);
     assert_true(near(part[FORECAST_STEP], -0.25) && fabs(part[FORECAST_REST]) < 1e-12);
     f = as_said; /* no proposal was there: half of the rounds wait 40 us more, as predicted of one that is not */
-    f.ahead_hits = 0;
+    f.hits.hits = 0;
     f.wait_us += 20;
     f.round_us += 20;
     forecast_blame(&f, part);

@@ -650,8 +650,8 @@ static void test_report__a_prediction_stands_beside_what_was_measured(void **sta
         "\"verify_us\": 390.0, \"wait_us\": 0.0, \"rest_us\": 10.0, \"outside_us\": 100.0, \"cold_wait_us\": 0.0, \"hit_rate\": 0.0, \"alpha\": "
         "-1.0, \"overlap\": -1.0},"
         "{\"cell\": 1, \"draft_length\": 2, \"tokens_per_second\": 4200.0, \"speedup\": 1.75, \"tokens_per_round\": 2.0, \"round_us\": 450.0, "
-        "\"verify_us\": 280.0, \"wait_us\": 150.0, \"rest_us\": 20.0, \"outside_us\": 100.0, \"cold_wait_us\": 150.0, \"hit_rate\": 0.0, "
-        "\"alpha\": 0.65, \"overlap\": 0.625}]}]}";
+        "\"verify_us\": 280.0, \"wait_us\": 150.0, \"rest_us\": 20.0, \"outside_us\": 100.0, \"cold_wait_us\": 150.0, \"hit_rate\": 0.3, "
+        "\"hits_after\": [0.25, 0.1, 0.9], \"alpha\": 0.65, \"overlap\": 0.625}]}]}";
     struct bench_folder folder = {.command = "c", .lossless = 1};
     char *page, *html;
     json_t *summary, *cell;
@@ -678,6 +678,50 @@ static void test_report__a_prediction_stands_beside_what_was_measured(void **sta
     json_decref(summary);
     free(page);
     free(html);
+    release(&folder);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("expected '%s' in '%s'", part, text);
+}
+
+/* Of a round that follows accepted drafts the proposal was there each time, of one behind a rejection never. */
+static void test_report__hits_stand_by_what_came_before_them(void **state)
+{
+    static const char prediction[] =
+        "{\"calibration\": {\"prompts\": \"p\"}, \"placements\": [{\"name\": \"same-node\", \"cells\": [{\"cell\": 1, \"draft_length\": 2, "
+        "\"tokens_per_second\": 4200.0, \"hit_rate\": 0.3, \"hits_after\": [0.25, 0.1, 0.9]}]}]}";
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    json_t *summary, *ahead, *cells;
+    char *page, *html, *trace;
+
+    (void)state;
+    bench_folder_make(&folder);
+    bench_folder_spoil(&folder, "prediction.json", prediction);
+    assert_int_equal(run_read(folder.path, &run), STATUS_OK);
+    assert_int_equal(measured_compute(&run, all), STATUS_OK);
+    page = written(page_md_write);
+    html = written(page_html_write);
+    trace = written(trace_json_write);
+    summary = summary_make(&run, all);
+    cells = json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells");
+    ahead = json_object_get(json_array_get(cells, 1), "run_ahead");
+    assert_has(page, "| 33 (30) of 6 | 100 (90) of 2 | 0 (25) of 2 ");
+    assert_has(page, "| 33 of 6      | 100 of 2      | 0 of 2 "); /* of the chosen length nothing was predicted */
+    assert_has(html, "<td class=\"text\">100 (90) of 2</td>");
+    assert_has(trace, "\"sequences\":1,\"proposals\":1,\"drafted ahead\":1}");
+    assert_has(trace, "\"sequences\":1,\"proposals\":1,\"drafted ahead\":0}");
+    assert_true(near(json_number_value(json_object_get(json_object_get(ahead, "all_accepted"), "hit_rate")), 1));
+    assert_true(near(json_number_value(json_object_get(json_object_get(ahead, "all_accepted"), "predicted")), 0.9));
+    assert_int_equal(json_array_size(json_object_get(ahead, "rejected")), 1);
+    ahead = json_object_get(json_object_get(json_array_get(cells, 2), "run_ahead"), "all");
+    assert_true(near(json_number_value(json_object_get(ahead, "hit_rate")), 1 / 3.0) && json_is_null(json_object_get(ahead, "predicted")));
+    json_decref(summary);
+    free(page);
+    free(html);
+    free(trace);
     release(&folder);
 }
 
@@ -853,6 +897,7 @@ int main(void)
         cmocka_unit_test(test_compare__solo_is_the_control),
         cmocka_unit_test(test_compare__heads_with_what_differs),
         cmocka_unit_test(test_report__a_prediction_stands_beside_what_was_measured),
+        cmocka_unit_test(test_report__hits_stand_by_what_came_before_them),
         cmocka_unit_test(test_report__a_match_rate_is_no_distance),
         cmocka_unit_test(test_report__what_grows_with_the_draft_length_is_no_noise),
         cmocka_unit_test(test_compare__cells_that_are_in_one_alone_are_counted),
