@@ -119,10 +119,10 @@ void job_words_kind(const struct job *job, char *text, size_t size)
 
     for (int i = 0; i < world->size; i++)
         places = digest_bytes(job->hello[i].host, strlen(job->hello[i].host), places + job->hello[i].role);
-    snprintf(text, size, "tandem %s: %s of %zu bytes, drafted by %s; %d drafters, %d verifiers, %d threads, %d sequences, on %s (%016llx); %s",
+    snprintf(text, size, "tandem %s: %s of %zu bytes, drafted by %s; %d drafters, %d verifiers, %d threads, %d sequences, cache %s, on %s (%016llx); %s",
              options_version(), place_of(job->target).text, model_bytes(job->model),
              place_of(job->options->model.draft != NULL ? job->options->model.draft : "its own").text, world->drafters, world->verifiers,
-             job->threads, job->options->rounds.max_sequences, world->host, (unsigned long long)places,
+             job->threads, job->options->rounds.max_sequences, dtype_name(job->model->cache_dtype), world->host, (unsigned long long)places,
              job->model->backend->describe(job->model->context));
 }
 

@@ -303,11 +303,10 @@ int rounds_write(const struct run *run, const struct run_placement *placement, c
 
     if (head) {
         written = fprintf(
-            to, "placement,cell,draft_length,temperature,accept,max_sequences,repetition,start_us,round_us,sequences,rows,drafted,accepted,tokens,"
-                "proposals,hits");
+            to, "placement,cell,draft_length,temperature,accept,max_sequences,repetition,start_us,round_us,sequences,rows,drafted,accepted,tokens");
         for (int i = 0; i < ROUND_PHASES && written >= 0; i++)
             written = fprintf(to, ",%s_us", rounds_phase((enum round_phase)i));
-        written = written < 0 ? written : fprintf(to, ",idle_lead_us,idle_drafter_us,propose_us,commit_us\n");
+        written = written < 0 ? written : fprintf(to, ",idle_lead_us,idle_drafter_us,propose_us,commit_us,proposals,hits\n");
     }
     for (int i = 0; i < rounds->count && written >= 0; i++) {
         const struct round *round = &rounds->round[i];
@@ -316,15 +315,15 @@ int rounds_write(const struct run *run, const struct run_placement *placement, c
 
         if (pass->warm_up || !pass->traced)
             continue;
-        written = fprintf(to, "%s,%d,%d,%g,%s,%d,%d,%.1f,%.1f,%d,%d,%d,%d,%d,%d,%d", placement->name, pass->cell, cell->solo ? 0 : cell->draft_length,
+        written = fprintf(to, "%s,%d,%d,%g,%s,%d,%d,%.1f,%.1f,%d,%d,%d,%d,%d", placement->name, pass->cell, cell->solo ? 0 : cell->draft_length,
                           cell->temperature, cell->accept, cell->sequences, pass->repetition,
                           (double)(round->start_ns - placement->pass[0].start_ns) / 1000, round->us, round->sequences, round->rows, round->drafted,
-                          round->accepted, round->tokens, round->proposals, round->hits);
+                          round->accepted, round->tokens);
         for (int p = 0; p < ROUND_PHASES && written >= 0; p++)
             written = fprintf(to, ",%.1f", round->phase_us[p]);
         written = written < 0 ? written
-                              : fprintf(to, ",%.1f,%.1f,%.1f,%.1f\n", round->wait_us, cell->solo ? 0 : round->us - round->drafting_us,
-                                        round->propose_us, round->commit_us);
+                              : fprintf(to, ",%.1f,%.1f,%.1f,%.1f,%d,%d\n", round->wait_us, cell->solo ? 0 : round->us - round->drafting_us,
+                                        round->propose_us, round->commit_us, round->proposals, round->hits);
     }
     return written >= 0;
 }

@@ -48,6 +48,8 @@ expect "prompts are measured that calibrated" '[ "$(sort "$WORK/a/prompts.jsonl"
     cat "$WORK/a/prompts.jsonl" "$WORK/a/calibration/prompts.jsonl" | sort | cmp -s - <(sort "$SOURCE/launch/demo/check.jsonl")'
 expect "not every cell is predicted: $(grep -c predicted_before "$WORK/a/summary.json")" \
     '[ "$(grep -c "\"predicted_before\"" "$WORK/a/summary.json")" = "$(grep -c "\"solo\":" "$WORK/a/bench.json")" ] && [ "$(grep -c "\"measured_hit_rate\"" "$WORK/a/summary.json")" = 9 ]'
+expect "not every cell with drafts tells what was drafted ahead: $(grep -c '"run_ahead"' "$WORK/a/summary.json")" \
+    '[ "$(grep -c "\"run_ahead\"" "$WORK/a/summary.json")" = 6 ] && ! grep -v "\"configuration\"" "$WORK/a/raw/same-node/passes.jsonl" | grep -qv "\"run_ahead\":{\"proposals\":[0-9]*,\"bytes\":"'
 for page in report.md report.html; do
     expect "$page does not say what was predicted" 'grep -q "Predicted before any draft was made: tokens/s within 10 % for [0-9]* of 6 cells with drafts" "$WORK/a/$page" &&
         grep -q "Calibrated on every second prompt of the file; the others are measured" "$WORK/a/$page" && grep -q "Predicted, then measured" "$WORK/a/$page"'

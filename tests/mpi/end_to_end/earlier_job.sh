@@ -31,13 +31,15 @@ has 1 "2 sequences"
 has 0 "2 sequences" 96
 decodes lookup --draft lookup
 decodes more --verifiers 2
-has 4 ""
+decodes narrow --cache fp8
+has 1 "4 sequences, cache E4M3"
+has 5 ""
 decodes alone --solo
-has 4 ""
+has 5 ""
 same second first
 
 # An earlier job's file says that drafts give nothing, or that they give all: so the next job drafts never, or from its first rounds on.
-of=$(grep -o '"of": "[^"]*drafted by its own[^"]* 1 verifiers[^"]*4 sequences[^"]*"' "$KEPT" | head -n 1)
+of=$(grep -o '"of": "[^"]*drafted by its own[^"]* 1 verifiers[^"]*4 sequences, cache F32[^"]*"' "$KEPT" | head -n 1)
 # keep BY RATIO REST_US: so it is kept.
 keep() {
     printf '[{%s, "step_us": [[1, 300], [2, 310]], "drafts": [{"by": "%s, run-ahead auto, rounded 0, copies of 0 after 0", "accepted": [[40, 39]], "wait_us": [[1, 9, 1]], ' "$of" "$1" >"$KEPT"

@@ -252,14 +252,13 @@ static void propose_chain(int drafter, const int32_t *token, int count)
     assert_int_equal(channel_send(end[drafter], 0, message_pack_proposal(space, &proposal), &taken), STATUS_OK);
 }
 
-/* Fewer are asked for at the end of a text than were drafted ahead: those that are used were all there. */
-static void test_peers__what_is_cut_of_a_draft_ahead_is_a_hit_all_the_same(void **state)
+/* The first sequence's drafter proposes so many tokens, all of them drafted ahead; one is asked for. */
+static void propose_ahead(int count)
 {
     const int32_t token[] = {5, 6, 7};
-    struct proposal proposal = {.run = RUN, .sampling_digest = sampling_digest(&request[0].sampling), .count = 3, .ahead = 3};
+    struct proposal proposal = {.run = RUN, .sampling_digest = sampling_digest(&request[0].sampling), .count = count, .ahead = (uint32_t)count};
     int taken;
 
-    (void)state;
     open_all(1);
     proposal.base_length = (uint32_t)sequence[0].length;
     proposal.base_digest = sequence[0].digest;
@@ -268,8 +267,24 @@ static void test_peers__what_is_cut_of_a_draft_ahead_is_a_hit_all_the_same(void 
     sequence[0].link[0].wanted = 1;
     assert_int_equal(channel_send(end[1], 0, message_pack_proposal(space, &proposal), &taken), STATUS_OK);
     collect();
-    assert_true(sequence[0].link[0].has_proposal && sequence[0].link[0].proposal.count == 1);
+    assert_true(sequence[0].link[0].has_proposal);
+}
+
+/* Fewer are asked for at the end of a text than were drafted ahead: those that are used were all there. */
+static void test_peers__what_is_cut_of_a_draft_ahead_is_a_hit_all_the_same(void **state)
+{
+    (void)state;
+    propose_ahead(3);
+    assert_int_equal(sequence[0].link[0].proposal.count, 1);
     assert_true(peers.ahead.hits == 1 && peers.ahead.wait.count == 1);
+}
+
+/* Nor was anything drafted ahead where nothing is proposed. */
+static void test_peers__an_empty_proposal_is_no_hit(void **state)
+{
+    (void)state;
+    propose_ahead(0);
+    assert_true(sequence[0].link[0].proposal.count == 0 && peers.ahead.hits == 0 && peers.ahead.wait.count == 0);
 }
 
 /* The newest Commit that a drafter was sent: how many of its drafts it says were accepted. */
@@ -404,6 +419,7 @@ int main(void)
         cmocka_unit_test_teardown(test_peers__a_round_ends_in_time_also_where_a_drafter_is_found_in_it, close_all),
         cmocka_unit_test_teardown(test_peers__a_draft_took_no_longer_than_the_lead_waited, close_all),
         cmocka_unit_test_teardown(test_peers__what_is_cut_of_a_draft_ahead_is_a_hit_all_the_same, close_all),
+        cmocka_unit_test_teardown(test_peers__an_empty_proposal_is_no_hit, close_all),
         cmocka_unit_test_teardown(test_peers__two_kinds_draft_for_one_request, close_all),
         cmocka_unit_test_teardown(test_peers__a_kind_that_is_lost_leaves_the_other, close_all),
         cmocka_unit_test_teardown(test_peers__a_deadline_leaves_time_for_the_drafters_steps, close_all),
