@@ -1,4 +1,4 @@
-/* Trees of drafts, for rules that decide about them: level by level, those tokens of a level that are among the best of all so far are fed in one
+/* Trees of drafts, for rules that decide about them: level by level, the best tokens of a level that are among the best of all so far are fed in one
  * step, each seeing its own path. For rules that compare tokens the children of a row are the tokens that the target would most probably come to
  * (choice_rank), with shares by the tree's shape. For those that ask for q they are drawn from it, and which there may be
  * is known before anything is drawn. */
@@ -8,6 +8,9 @@
 #include "common/sample/choice.h"
 #include "common/sample/siblings.h"
 #include "drafter/draft_broken.h"
+
+/* Nodes of a level that are fed: of more the paths were shorter, as there is room for so many in all (launch/bench/results/trees.md). */
+enum { LEVEL_MOST = 6 };
 
 int draft_model_grows(const struct model_draft *state, const struct mirror *mirror)
 {
@@ -87,19 +90,41 @@ static void take_children(struct model_draft *state, const struct draft_job *job
     draft_tree_add(tree, at, tokens, shares, count);
 }
 
-/* Puts those nodes of the level into the mirror's tree for which there is room. Returns how many jobs there are then. */
-static int add_level(struct model_draft *state, struct mirror *mirror, int level, struct draft_job *jobs, int count)
+/* The best node of the level that is not in the mirror's tree and that something may follow; -1: none. */
+static int next_of_level(const struct draft_tree *tree, const struct mirror *mirror, int level)
 {
-    struct draft_tree *tree = &state->tree[mirror->slot];
+    int best = -1;
 
-    for (int i = 0; i < tree->count && level < tree_shape_depth(&state->shape, mirror->wanted); i++) {
-        struct draft_tree_node *node = &tree->node[i];
-        int parent = node->parent < 0 ? -1 : tree->node[node->parent].place;
+    for (int i = 0; i < tree->count; i++) {
+        const struct draft_tree_node *node = &tree->node[i];
 
         if (draws(mirror) && (node->token < 0 || draft_tree_child(tree, i, 0) < 0))
             continue; /* it is not there, or nothing is to follow it */
-        if (node->depth == level && node->place < 0 && count < BACKEND_MAX_ROWS && (node->place = mirror_grow(mirror, parent, node->token)) >= 0)
-            jobs[count++] = (struct draft_job){.mirror = mirror, .branch = JOB_TREE, .node = node->place};
+        if (node->depth == level && node->place < 0 && (best < 0 || node->share > tree->node[best].share))
+            best = i;
+    }
+    return best;
+}
+
+/* Where drafts are drawn all are fed that have children: which, the plan says. */
+static int most_of_level(const struct mirror *mirror)
+{
+    return draws(mirror) ? BACKEND_MAX_ROWS : LEVEL_MOST;
+}
+
+/* Puts nodes of the level into the mirror's tree, the best first, while there is room. Returns how many jobs there are then. */
+static int add_level(struct model_draft *state, struct mirror *mirror, int level, struct draft_job *jobs, int count)
+{
+    struct draft_tree *tree = &state->tree[mirror->slot];
+    int left = level < tree_shape_depth(&state->shape, mirror->wanted) ? most_of_level(mirror) : 0;
+
+    for (int at; left-- > 0 && count < BACKEND_MAX_ROWS && (at = next_of_level(tree, mirror, level)) >= 0;) {
+        struct draft_tree_node *node = &tree->node[at];
+
+        node->place = mirror_grow(mirror, node->parent < 0 ? -1 : tree->node[node->parent].place, node->token);
+        if (node->place < 0)
+            break; /* there is no room */
+        jobs[count++] = (struct draft_job){.mirror = mirror, .branch = JOB_TREE, .node = node->place};
     }
     return count;
 }

@@ -251,8 +251,6 @@ static enum status read_tree(struct options *options)
         log_error("--tree is '%s', expected " TREE_NAMES "%s", options->rounds.tree, advice);
         return STATUS_USAGE;
     }
-    if (options->rounds.shape.kind != TREE_CHAIN && options->rounds.draft_length < 0)
-        options->rounds.draft_length = TREE_USUAL;
     return STATUS_OK;
 }
 
@@ -337,6 +335,8 @@ static enum status check_tree(const struct options *options)
                   options->request.sampling.temperature == 0 ? " at temperature 0" : "");
     else if (options->rounds.stopping.kind != STOPPING_NEVER)
         log_error("%s has as many tokens as are asked for, expected no --stop-drafting %s", asked, options->rounds.stop_drafting);
+    else if (options->rounds.run_ahead == RUN_AHEAD_ON)
+        log_error("--run-ahead on: no drafter runs ahead of a tree, expected no %s, or --run-ahead auto", asked);
     else if (options->rounds.synthetic_acceptance >= 0)
         log_error("%s: a path is that of the target's own tokens, expected no --synthetic-acceptance", asked);
     else
@@ -602,6 +602,13 @@ int options_copies(const struct options *options)
 int options_drafts(const struct options *options)
 {
     return !options->rounds.solo && options->ranks.drafters != 0 && (options->model.target == NULL || options->model.draft != NULL);
+}
+
+int options_most_drafts(const struct options *options)
+{
+    int is_more = options->rounds.shape.kind != TREE_CHAIN || options->rounds.draft_length > OPTIONS_CHAIN || options->report.sweep != NULL;
+
+    return is_more ? SAMPLING_MAX_DRAFT : OPTIONS_CHAIN;
 }
 
 int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_LOSSLESS])

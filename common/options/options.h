@@ -53,6 +53,8 @@ struct option_ids {
     int32_t id[OPTIONS_MAX_IDS];
 };
 
+enum { OPTIONS_CHAIN = 32 /* drafts of a chain, of which more seldom stand; each row that a step may have takes memory */ };
+
 struct options {
     struct { /* the pair and how it is held */
         const char *target; /* NULL: the embedded pair */
@@ -226,6 +228,9 @@ int options_draft_vocab(const struct options *options, int vocab);
 
 /* Is anything drafted, but for requests that ask for none: are there a drafter and what drafts, and no --solo? */
 int options_drafts(const struct options *options);
+/* Drafts of a sequence's round at most: OPTIONS_CHAIN, or SAMPLING_MAX_DRAFT where trees, a longer --draft-length or a bench are asked for, for which
+ * steps then have room. */
+int options_most_drafts(const struct options *options);
 /* Are there copies beside a draft model? */
 int options_copies(const struct options *options);
 /* Does something that is asked of all requests keep what comes out from having the target's distribution? Then `option` says what: a rate with which

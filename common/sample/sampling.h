@@ -25,7 +25,7 @@ enum accept_mode {
     ACCEPT_MODES
 };
 
-enum { SAMPLING_MAX_DRAFT = 32 /* tokens of a proposal */ };
+enum { SAMPLING_MAX_DRAFT = 63 /* tokens of a proposal: with the one that they follow as many rows as a tree's may see one by one */ };
 
 struct sampling {
     double temperature;        /* >= 0; 0 is greedy */

@@ -35,11 +35,14 @@ enum {
     LISTEN_NS = 50000000,      /* from one look at what others get done to the next */
 };
 
+int world_claimed_threads(const struct world *world)
+{
+    return (int)atomic_load_explicit(&world->doorbells->first->threads, memory_order_relaxed);
+}
+
 int world_is_crowded(const struct world *world)
 {
-    uint32_t threads = atomic_load_explicit(&world->doorbells->first->threads, memory_order_relaxed);
-
-    return world->node_size > world->cores || threads > (uint32_t)world->cores;
+    return world->node_size > world->cores || world_claimed_threads(world) > world->cores;
 }
 
 static int64_t most_usual_ns(const struct wait_usual *usual)

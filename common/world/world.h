@@ -108,6 +108,8 @@ int world_threads(const struct world *world, int asked, int alone);
 /* Local. Tells the ranks of this host that this one computes with so many threads: where all together have more than there are cores, a wait
  * soon gives its core away. */
 void world_claim_threads(const struct world *world, int threads);
+/* Local. How many all ranks of this host have claimed so far. */
+int world_claimed_threads(const struct world *world);
 /* Local. Have the ranks of this host more threads than it has cores, by what they have claimed so far? */
 int world_is_crowded(const struct world *world);
 /* Local, before this rank's threads start. Where a host has more ranks than cores, but one for each thread of the ranks of this role, they keep to

@@ -87,9 +87,9 @@ grep -E '\bMPI_[A-Z]' <<<"$stripped" | grep -vE '^common/(world|group|wire)/|^ve
 without_comments "${code[@]}" | grep -E '\bMPI_I?Recv\b' | expect "MPI_Mprobe and MPI_Mrecv"
 grep -nHE '"proto/.*pb-c\.h"' "${programs[@]}" | grep -v '^common/wire/' | expect "generated types in common/wire only"
 
-# The clock of the wall is set by people and by NTP: it tells when something was, never how long. Time stamps: of events, of an answer, of a bench's folder.
+# The clock of the wall is set by people and by NTP: it tells when something was, never how long. Time stamps: of events, of an answer, of what a job leaves, of a bench's folder.
 grep -E '\b(time|ftime|gettimeofday|timespec_get|sem_timedwait|mtx_timedlock|cnd_timedwait) *\(|\bCLOCK_REALTIME\b' <<<"$stripped" |
-    grep -vE '^(common/base/recorder|verifier/result/result_openai|launch/bench/sweep/(main|folder))\.c:' | expect "clock_ns of common/base/clock.h, which nobody sets"
+    grep -vE '^(common/base/recorder|verifier/(result/result_openai|job/job)|launch/bench/sweep/(main|folder))\.c:' | expect "clock_ns of common/base/clock.h, which nobody sets"
 
 # A drafter kind is a row of the registry: others ask the row, and do not compare.
 kinds=$(sed -nE 's/^enum drafter_kind \{ *(.*), DRAFTER_KINDS *\};/\1/p' common/options/options_draft.h | sed 's/, */|/g')

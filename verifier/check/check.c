@@ -49,6 +49,13 @@ int check_rule(const struct check *check, int depends_on_drafts)
     return first;
 }
 
+int check_draft_length(const struct check *check)
+{
+    int asked = check->job->options->rounds.draft_length;
+
+    return asked < 0 && check->job->options->rounds.shape.kind != TREE_CHAIN ? CHECK_TREE : asked;
+}
+
 struct request check_request(const struct check *check, const struct request *prompt, int accept, int draft_length)
 {
     struct request request = *prompt;

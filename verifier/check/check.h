@@ -16,6 +16,8 @@
 /* A chance of a false alarm in a whole check: a third each for the law's sum over all texts, its worst text, and its lean to the draft. */
 #define CHECK_ALARM 1e-6
 
+enum { CHECK_TREE = 12 /* drafts of a tree: so many that siblings are among them */ };
+
 struct check_sizes {
     int prompts;  /* at most */
     int tokens;   /* of each at most */
@@ -45,6 +47,8 @@ int check_rule(const struct check *check, int depends_on_drafts);
 /* Runs the checks and reports. STATUS_CHECK when something does not hold. Collective over the group. */
 enum status check_run(struct job *job, struct peers *peers, const struct request_list *asked);
 
+/* --draft-length; where that is left to the lead CHECK_TREE of a tree, and -1 of a chain. */
+int check_draft_length(const struct check *check);
 /* A request of the check's own: the prompt's options with this temperature where it has none, and a fixed draft length. */
 struct request check_request(const struct check *check, const struct request *prompt, int accept, int draft_length);
 /* Says what is being done and how long the rest may take: step `at`, from 0, of equality's passes or of the law's texts. On a terminal a line that is

@@ -215,7 +215,7 @@ enum status check_equal_run(struct check *check)
         log_error("no memory for the outputs of %d prompts", check->prompts);
         return STATUS_INTERNAL;
     }
-    choose_lengths(equal, check->job->options->rounds.draft_length);
+    choose_lengths(equal, check_draft_length(check));
     for (int greedy = 1; greedy >= 0; greedy--) {
         check_progress(check, 0, at++);
         TRY(run(check, greedy, 0, equal->solo));

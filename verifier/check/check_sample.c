@@ -296,7 +296,7 @@ static void sum_up(struct check_sample *sample)
 /* Drafts of the half of the requests that has more than one: so many in a tree that siblings are among them. */
 static int longer_draft(const struct check *check)
 {
-    int asked = check->job->options->rounds.draft_length, most = check->job->options->rounds.shape.kind == TREE_CHAIN ? 4 : TREE_USUAL;
+    int asked = check_draft_length(check), most = check->job->options->rounds.shape.kind == TREE_CHAIN ? 4 : CHECK_TREE;
 
     return asked < 2 ? 2 : asked < most ? asked : most;
 }

@@ -230,14 +230,6 @@ static void say_if_colours_lack(const struct options *options)
         log_info("--show-drafts shows drafts by colours, which stdout has not here: --colour always writes them");
 }
 
-/* Of this host in the last minute, which the job had no part in when it begins; -1: not known. */
-static double load_now(void)
-{
-    double load;
-
-    return getloadavg(&load, 1) == 1 ? load : -1;
-}
-
 /* good: those of the requests that can be completed; passes: zeros, absent where nothing is compared; page: absent where none is asked for */
 static enum status complete(struct job *job, struct peers *drafters, const struct request_list *requests, const struct request_list *good,
                             struct passes *passes, struct explain_page *page)
@@ -254,7 +246,6 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     int known;
 
     job->learns = passes != NULL;
-    job->load = load_now();
     say_if_it_varies(job, peers);
     say_if_colours_lack(job->options);
     set_up_show(job, requests, &show);

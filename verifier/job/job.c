@@ -17,13 +17,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { GROUP_BYTES = 256 << 10 };
 
 static int round_rows(const struct options *options)
 {
-    return options->rounds.max_sequences * MESSAGE_MAX_COMMIT;
+    return options->rounds.max_sequences * (options_most_drafts(options) + 1);
 }
 
 /* A round of all sequences, and beside it a part of a prompt. */
@@ -43,7 +44,7 @@ static int max_outputs(const struct options *options, const struct backend *back
 
 static int max_ids(const struct options *options)
 {
-    return options->rounds.max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
+    return options->rounds.max_sequences * options_most_drafts(options) * MESSAGE_MAX_SUPPORT;
 }
 
 /* The lead says how far it is. */
@@ -227,6 +228,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     if (job->learns && peers->count > 0)
         lead->drafting.adaptive = job->learnt;
     lead->drafting.adaptive.shares_cores = world_is_crowded(&job->world);
+    lead->drafting.adaptive.tokens.is_tree = job->options->rounds.shape.kind != TREE_CHAIN;
     lead->drafting.by_verdicts = job->options->rounds.stopping.kind == STOPPING_HEURISTIC;
     lead->drafting.by_price = job->options->rounds.stopping.kind == STOPPING_BATCH;
     lead->drafting.load_ns = job->load_ns;
@@ -311,7 +313,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     if (keeps) {
         job_words_kind(job, of, sizeof of);
         job_words_terms(job, by, sizeof by);
-        times_read(path, of, by, &job->times);
+        times_read(path, of, by, (int64_t)time(NULL), &job->times);
     }
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->limits.draft_deadline_ms));
@@ -331,7 +333,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     if (status == STATUS_OK)
         status = command->run(job, &peers, &requests);
     if (keeps && job->has_times)
-        times_write(path, of, by, &job->times);
+        times_write(path, of, by, (int64_t)time(NULL), &job->times);
     if (status == STATUS_DRAINED && command->keeps_results)
         job_words_drained(job, requests.count);
     /* Whatever happened, the others are told that it is over. */
@@ -373,11 +375,20 @@ static enum status lead_look(struct job *job)
     return STATUS_OK;
 }
 
+/* Of this host in the last minute, which the job has had no part in; -1: not known. */
+static double load_now(void)
+{
+    double load;
+
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
 enum status job_run(struct job *job, const struct job_command *command)
 {
     enum status status = STATUS_OK;
     int64_t began;
 
+    job->load = load_now();
     options_target_path(job->options, job->target);
     if (job->world.rank == job->world.lead)
         status = lead_look(job);

@@ -126,6 +126,13 @@ void job_words_kind(const struct job *job, char *text, size_t size)
              job->model->backend->describe(job->model->context));
 }
 
+/* Did more run here before the job than this host has cores for, and than a job like it leaves behind? What drafts cost beside other programs says
+ * nothing of an idle host, and the other way round. */
+static int is_busy(const struct job *job)
+{
+    return job->load > job->world.cores + world_claimed_threads(&job->world);
+}
+
 void job_words_terms(const struct job *job, char *text, size_t size)
 {
     static const char *const ahead[] = {[RUN_AHEAD_AUTO] = "auto", [RUN_AHEAD_ON] = "on", [RUN_AHEAD_OFF] = "off"};
@@ -134,6 +141,10 @@ void job_words_terms(const struct job *job, char *text, size_t size)
     snprintf(text, size, "%s, temperature %g, run-ahead %s, rounded %d%s, copies of %d after %d", rule_of(sampling)->name, sampling->temperature,
              ahead[job->options->rounds.run_ahead], job->options->model.draft_quantise,
              job->options->rounds.cascade != CASCADE_NONE ? ", a cascade" : "", job->options->rounds.copy_first, job->options->rounds.copy_after);
+    if (is_busy(job))
+        snprintf(text + strlen(text), size - strlen(text), ", on a busy host");
+    if (job->options->rounds.tree != NULL)
+        snprintf(text + strlen(text), size - strlen(text), ", tree %s", job->options->rounds.tree);
     if (job->options->rounds.stopping.kind != STOPPING_NEVER)
         snprintf(text + strlen(text), size - strlen(text), ", stopped by %s", job->options->rounds.stop_drafting);
     for (int i = 0; i + 1 < options_kinds(job->options); i++) {

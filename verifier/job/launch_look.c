@@ -109,7 +109,8 @@ static int has_devices(const struct options *options)
 static enum status need_of(const struct options *options, const char *model, int width, int drafts, struct model_need *need)
 {
     const struct backend *backend = has_devices(options) ? &backend_cuda_sizes : &backend_cpu;
-    int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend->step.prompt_rows;
+    int asked = options->rounds.max_sequences * (options_most_drafts(options) + 1), chunk = options->rounds.prefill_chunk,
+        rows = backend->step.prompt_rows;
     const struct model_options terms = {.backend = backend,
                                         .drafts = drafts,
                                         .max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */

@@ -356,6 +356,13 @@ static void print_if_busy(const struct stats *stats, FILE *to)
                 cores == 1 ? "" : "s");
 }
 
+static double fastest_of(const struct comparison *comparison)
+{
+    double spread, solo = comparison_median(comparison->solo, comparison->passes, &spread);
+
+    return fmax(solo, comparison_median(comparison->drafted, comparison->passes, &spread));
+}
+
 /* What stands in the two columns, and what one process does that has no drafter beside it. */
 static void print_compared(const struct stats *stats, FILE *to)
 {
@@ -364,8 +371,9 @@ static void print_compared(const struct stats *stats, FILE *to)
     fprintf(to, "\nCompared: %d verifier%s of %d thread%s, alone (solo) and with %d drafter%s (speculative)", verifiers, verifiers == 1 ? "" : "s",
             stats->threads, stats->threads == 1 ? "" : "s", stats->drafters, stats->drafters == 1 ? "" : "s");
     if (stats->options->report.plain_speed > 0)
-        fprintf(to, "; one process with %d thread%s and no drafts: %.0f tokens/s", stats->options->report.plain_threads,
-                stats->options->report.plain_threads == 1 ? "" : "s", stats->options->report.plain_speed);
+        fprintf(to, "; one process with %d thread%s and no drafts: %.0f tokens/s%s", stats->options->report.plain_threads,
+                stats->options->report.plain_threads == 1 ? "" : "s", stats->options->report.plain_speed,
+                stats->options->report.plain_speed > fastest_of(stats->comparison) ? ", the fastest of the three" : "");
     fputs(".\n", to);
     print_if_busy(stats, to);
 }

@@ -4,9 +4,11 @@
 #include "common/base/new_file.h"
 #include "common/base/plain_file.h"
 #include "common/file/json_text.h"
+#include "common/sample/sampling.h"
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +26,7 @@ enum {
 #define SHORTEST_US 1e-3 /* so that one time over another is a number */
 #define LONGEST_REST_US 1e10
 #define MOST_VERDICTS   1e6
+#define LATEST_S        1e12
 #define LEAST_RATIO     0.0625
 #define MOST_RATIO      1e3
 
@@ -86,8 +89,8 @@ static int take_steps(const json_t *entry, struct adaptive_times *times)
     return times->us[0] > 0;
 }
 
-/* [tested, accepted] of each place of a proposal. */
-static int take_verdicts(const json_t *list, struct adaptive_past *past)
+/* [tested, accepted] of each place of a chain, or [rounds, accepted] of each size of a tree. */
+static int take_verdicts(const json_t *list, struct adaptive_tokens *tokens)
 {
     size_t places = json_array_size(list);
     int right = places >= 1 && places <= ADAPTIVE_MOST;
@@ -95,8 +98,8 @@ static int take_verdicts(const json_t *list, struct adaptive_past *past)
     for (size_t i = 0; right && i < places; i++) {
         const json_t *place = json_array_get(list, i);
 
-        right = within(json_array_get(place, 0), 0, MOST_VERDICTS, &past->tested[i]) &&
-                within(json_array_get(place, 1), 0, past->tested[i], &past->accepted[i]);
+        right = within(json_array_get(place, 0), 0, MOST_VERDICTS, &tokens->tested[i]) &&
+                within(json_array_get(place, 1), 0, SAMPLING_MAX_DRAFT * tokens->tested[i], &tokens->accepted[i]);
     }
     return right;
 }
@@ -135,28 +138,32 @@ static int take_ratio(const json_t *list, struct adaptive_ratio *ratio)
     return 1;
 }
 
-static void take_drafts(const json_t *entry, struct adaptive_past *past)
+static void take_drafts(const json_t *entry, int64_t now_s, struct adaptive_past *past)
 {
-    double rests;
+    double rests, left, meanwhile;
 
     *past = (struct adaptive_past){0};
-    if (take_verdicts(json_object_get(entry, "accepted"), past) && take_waits(json_object_get(entry, "wait_us"), &past->wait) &&
+    if (take_verdicts(json_object_get(entry, "accepted"), &past->tokens) && take_waits(json_object_get(entry, "wait_us"), &past->wait) &&
         take_ratio(json_object_get(entry, "ratio"), &past->ratio) && within(json_object_get(entry, "rest_us"), 0, LONGEST_REST_US, &past->rest_us) &&
         within(json_object_get(entry, "alone_us"), 0, LONGEST_REST_US, &past->alone_us) &&
         within(json_object_get(entry, "rests"), 0, ADAPTIVE_RESTS, &rests))
         past->rests = (int)rests;
     else
         *past = (struct adaptive_past){0};
+    if (!within(json_object_get(entry, "left"), 0, LATEST_S, &left))
+        return; /* an earlier version's */
+    meanwhile = (double)now_s - left;
+    past->alone_us = fmin(past->rest_us, past->alone_us + (meanwhile > 0 ? TIMES_MEANWHILE * 1e6 * meanwhile : 0));
 }
 
-void times_read(const char *path, const char *of, const char *by, struct times *times)
+void times_read(const char *path, const char *of, const char *by, int64_t now_s, struct times *times)
 {
     json_t *list = read_list(path), *name = json_text_string(of), *terms = json_text_string(by);
     const json_t *entry = find(list, "of", name);
 
     *times = (struct times){0};
     if (take_steps(entry, &times->steps))
-        take_drafts(find(json_object_get(entry, "drafts"), "by", terms), &times->drafts);
+        take_drafts(find(json_object_get(entry, "drafts"), "by", terms), now_s, &times->drafts);
     else
         times->steps = (struct adaptive_times){0};
     json_decref(terms);
@@ -176,19 +183,21 @@ static json_t *steps_of(const struct adaptive_times *times)
 }
 
 /* terms: borrowed */
-static json_t *drafts_of(json_t *terms, const struct adaptive_past *past)
+static json_t *drafts_of(json_t *terms, int64_t now_s, const struct adaptive_past *past)
 {
     json_t *accepted = json_array(), *waits = json_array();
     json_t *ratio = past->ratio.of_time > 0 ? json_pack("[i, i, f]", past->ratio.rows[0], past->ratio.rows[1], past->ratio.of_time) : json_array();
-    int failed = accepted == NULL || waits == NULL;
+    int failed = accepted == NULL || waits == NULL, places = ADAPTIVE_MOST;
 
-    for (int i = 0; i < ADAPTIVE_MOST && (i == 0 || past->tested[i] > 0); i++)
-        failed |= json_array_append_new(accepted, json_pack("[f, f]", past->tested[i], past->accepted[i]));
+    while (places > 1 && past->tokens.tested[places - 1] == 0)
+        places--;
+    for (int i = 0; i < places; i++)
+        failed |= json_array_append_new(accepted, json_pack("[f, f]", past->tokens.tested[i], past->tokens.accepted[i]));
     for (int i = 1; i <= ADAPTIVE_MOST; i++)
         if (past->wait.rounds[i] > 0)
             failed |= json_array_append_new(waits, json_pack("[i, i, f]", i, past->wait.rounds[i], past->wait.us[i]));
-    return json_text_whole(json_pack("{s:O, s:o, s:o, s:o, s:f, s:f, s:i}", "by", terms, "accepted", accepted, "wait_us", waits, "ratio", ratio,
-                                     "rest_us", past->rest_us, "alone_us", past->alone_us, "rests", past->rests),
+    return json_text_whole(json_pack("{s:O, s:I, s:o, s:o, s:o, s:f, s:f, s:i}", "by", terms, "left", (json_int_t)now_s, "accepted", accepted,
+                                     "wait_us", waits, "ratio", ratio, "rest_us", past->rest_us, "alone_us", past->alone_us, "rests", past->rests),
                            failed);
 }
 
@@ -204,11 +213,11 @@ static int append_others(json_t *list, const json_t *before, const char *key, co
 }
 
 /* before: the kind's own drafts, by all terms */
-static json_t *drafts_with(const json_t *before, const char *by, const struct adaptive_past *past)
+static json_t *drafts_with(const json_t *before, const char *by, int64_t now_s, const struct adaptive_past *past)
 {
     json_t *list = json_array(), *terms = json_text_string(by);
-    int is_known = past->tested[0] > 0 || past->rest_us > 0;
-    int failed = is_known && json_array_append_new(list, drafts_of(terms, past)) != 0;
+    int is_known = adaptive_tokens_known(&past->tokens) || past->rest_us > 0;
+    int failed = is_known && json_array_append_new(list, drafts_of(terms, now_s, past)) != 0;
 
     failed |= append_others(list, before, "by", is_known ? terms : NULL, TIMES_BY_MOST);
     json_decref(terms);
@@ -216,10 +225,10 @@ static json_t *drafts_with(const json_t *before, const char *by, const struct ad
 }
 
 /* This kind first, and behind it what there was of others. */
-static json_t *list_with(const json_t *before, const char *of, const char *by, const struct times *times)
+static json_t *list_with(const json_t *before, const char *of, const char *by, int64_t now_s, const struct times *times)
 {
     json_t *list = json_array(), *name = json_text_string(of);
-    json_t *drafts = drafts_with(json_object_get(find(before, "of", name), "drafts"), by, &times->drafts);
+    json_t *drafts = drafts_with(json_object_get(find(before, "of", name), "drafts"), by, now_s, &times->drafts);
     int failed = json_array_append_new(list, json_pack("{s:O, s:o, s:o}", "of", name, "step_us", steps_of(&times->steps), "drafts", drafts));
 
     failed |= append_others(list, before, "of", name, TIMES_MOST);
@@ -252,9 +261,9 @@ static int replace(const char *path, const char *text)
     return file != NULL && new_file_put(file, fprintf(file, "%s\n", text) > 0, beside, path);
 }
 
-void times_write(const char *path, const char *of, const char *by, const struct times *times)
+void times_write(const char *path, const char *of, const char *by, int64_t now_s, const struct times *times)
 {
-    json_t *before = read_list(path), *list = list_with(before, of, by, times);
+    json_t *before = read_list(path), *list = list_with(before, of, by, now_s, times);
     char *text = json_text_write(list, JSON_REAL_PRECISION(6));
 
     make_folder(path);

@@ -51,7 +51,7 @@ static int is_flag(const char *key)
     return strcmp(key, "ignore_eos") == 0 || strcmp(key, "echo") == 0;
 }
 
-static void take_number(struct request *request, const char *key, const json_t *value)
+static void take_number(struct request *request, const struct request_terms *terms, const char *key, const json_t *value)
 {
     struct options options = {.request.sampling = request->sampling,
                               .request.max_tokens = request->max_tokens,
@@ -85,6 +85,9 @@ static void take_number(struct request *request, const char *key, const json_t *
         request_fail(request, "%s is not a number", key);
     } else if (known < 0) {
         request_fail(request, "%s", reason);
+    } else if (options.rounds.draft_length > options_most_drafts(terms->options)) {
+        request_fail(request, "draft_length is %d, expected at most %d, or a job with --tree or --draft-length %d, whose steps have room for more",
+                     options.rounds.draft_length, options_most_drafts(terms->options), options.rounds.draft_length);
     }
     request->sampling = options.request.sampling;
     request->max_tokens = options.request.max_tokens;
@@ -149,7 +152,7 @@ static enum status take_field(struct request *request, const struct request_term
     if (strcmp(key, "accept") == 0)
         take_accept(request, value);
     else if (strcmp(key, "prompt") != 0)
-        take_number(request, key, value);
+        take_number(request, terms, key, value);
     else
         request_fail(request, "prompt is not a text");
     return STATUS_OK;

@@ -11,16 +11,17 @@
  * than it could ever give.
  *
  * w is a table, too (adaptive_wait.h), and before anything was waited for the drafter's own measure. The lengths beside the best one are tried now
- * and then, because what a length's wait is only rounds of that length show. */
+ * and then, because what a length's wait is only rounds of that length show.
+ *
+ * Of a tree K is its nodes, of which some numbers alone are chosen from, and what it gives is a table as well (adaptive_tokens.h): all of the above
+ * goes by the size of drafts, which of a chain is its length. */
 #include "verifier/round/adaptive.h"
 
 #include <math.h>
 #include <string.h>
 
 #define SPELL_DECAY 0.98
-#define OUTLIER 2.0
-#define PRIOR_TESTED 8.0
-#define PRIOR_ALPHA 0.7
+#define OUTLIER         2.0
 #define PRIOR_WAIT 0.05    /* guess, in rounds without drafts, once and per draft: as for a draft model of a 20th of the target's size */
 #define WORTH_STARTING 1.02
 #define WORTH_BREAKING 1.1 /* expected gain that ends a rest early; near 1, noise would start and stop drafting */
@@ -29,11 +30,10 @@
 #define HOPEFUL_WAIT 0.5
 #define SLOWED          1.02 /* times what the warm-up says: rounds with drafts are slowed by something */
 #define DEAREST         0.9 /* price: what is nearly sure is drafted all the same, or the price would stay what it was for ever */
-#define LONGEST_LEFT_US 60e6 /* of a rest, to the next job, whose text is another one; but as long as one probe's share of the time */
+#define LONGEST_LEFT_US 10e6   /* of a rest, to the next job, whose text is another one; but as long as one probe's share of the time */
 #define SETTLE_US      1000.0 /* by then a drafter that is no longer asked usually sleeps */
 
 enum {
-    MOST_JUDGED = 256,
     MOST_RECALLED = 32,   /* of an earlier job's, whose text was another one; */
     WAITS_RECALLED = 3,   /* and of rounds that waited: too few to be sure, so that the first quick one says that they were outliers */
     PROBE_ROUNDS = 4,     /* in the first one drafters still read the tokens that they have missed */
@@ -97,12 +97,7 @@ void adaptive_add_draft_step(struct adaptive *adaptive, struct adaptive_draft_st
 
 void adaptive_recall(struct adaptive *adaptive, const struct adaptive_past *past)
 {
-    for (int i = 0; i < ADAPTIVE_MOST; i++) {
-        double share = past->tested[i] > MOST_RECALLED ? MOST_RECALLED / past->tested[i] : 1;
-
-        adaptive->tested[i] = share * past->tested[i];
-        adaptive->accepted[i] = share * past->accepted[i];
-    }
+    adaptive_tokens_recall(&adaptive->tokens, &past->tokens, MOST_RECALLED);
     adaptive_work_expect_ratio(&adaptive->work, &past->ratio);
     for (int i = 0; i <= ADAPTIVE_MOST; i++) {
         adaptive->wait.us[i] = past->wait.us[i];
@@ -112,15 +107,14 @@ void adaptive_recall(struct adaptive *adaptive, const struct adaptive_past *past
     adaptive->probe_us = past->rest_us / PROBE_SHARE;
     adaptive->alone_us = past->alone_us;
     adaptive->rests = past->rests;
-    adaptive->recalled = past->tested[0] > 0;
+    adaptive->recalled = adaptive_tokens_known(&past->tokens);
 }
 
 void adaptive_leave(const struct adaptive *adaptive, struct adaptive_past *past)
 {
     struct adaptive_ratio ratio = adaptive_work_ratio(&adaptive->work);
 
-    memcpy(past->tested, adaptive->tested, sizeof past->tested);
-    memcpy(past->accepted, adaptive->accepted, sizeof past->accepted);
+    past->tokens = adaptive->tokens;
     if (adaptive_wait_longest(&adaptive->wait) > 0)
         past->wait = adaptive->wait;
     if (ratio.of_time > 0 && memcmp(ratio.rows, past->ratio.rows, sizeof ratio.rows) == 0)
@@ -141,17 +135,19 @@ static struct adaptive_wait_guess guess_of(const struct adaptive *adaptive, int 
                                         .each = step->rows > 0 ? step->one_us + more * (sequences - 1) : PRIOR_WAIT * plain_us};
 }
 
-static double wait_of(const struct adaptive *adaptive, int sequences, int length)
+static double wait_of(const struct adaptive *adaptive, int sequences, int size)
 {
-    return adaptive_wait_us(&adaptive->wait, guess_of(adaptive, sequences), length);
+    return adaptive_wait_us(&adaptive->wait, guess_of(adaptive, sequences), size);
 }
 
-/* The wait of a round whose drafter read first, or of the first one with another length, is not a usual one. Returns it as it counts. */
+/* The wait of a round whose drafter read first, or of the first one with another size, is not a usual one. Returns it as it counts. */
 static double add_wait(struct adaptive *adaptive, const struct adaptive_round *round)
 {
+    int size = adaptive_tokens_size(&adaptive->tokens, round->longest);
+
     if (round->longest > 0 && !round->caught_up && (!adaptive->is_changed || adaptive->probe_rounds > 0))
-        return adaptive_wait_add(&adaptive->wait, guess_of(adaptive, round->sequences), round->longest, round->wait_us, round->answer_us);
-    return fmin(round->wait_us, OUTLIER * wait_of(adaptive, round->sequences, round->longest));
+        return adaptive_wait_add(&adaptive->wait, guess_of(adaptive, round->sequences), size, round->wait_us, round->answer_us);
+    return fmin(round->wait_us, OUTLIER * wait_of(adaptive, round->sequences, size));
 }
 
 void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *round)
@@ -176,14 +172,7 @@ void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *
 
 void adaptive_add_verdict(struct adaptive *adaptive, int drafted, int accepted)
 {
-    for (int i = 0; i < ADAPTIVE_MOST && i < drafted && i <= accepted; i++) {
-        if (adaptive->tested[i] >= MOST_JUDGED) {
-            adaptive->tested[i] /= 2;
-            adaptive->accepted[i] /= 2;
-        }
-        adaptive->tested[i]++;
-        adaptive->accepted[i] += i < accepted;
-    }
+    adaptive_tokens_add(&adaptive->tokens, drafted, accepted);
 }
 
 int adaptive_drafts_cost(const struct adaptive *adaptive, double *with, double *without)
@@ -206,25 +195,33 @@ double adaptive_expected_tokens(double alpha, int draft_length)
     return sum;
 }
 
-/* E(K) with the measured acceptance rates. A place of the proposal that was seldom tested, or is behind those that are counted, is assumed to be like
- * the place before it. */
-static double expected_tokens(const struct adaptive *adaptive, int draft_length)
+/* The drafts of each sequence, and the rows of a step, of that size. */
+static int drafts_of(const struct adaptive *adaptive, int size)
 {
-    double sum = 1, power = 1, alpha = PRIOR_ALPHA;
+    return adaptive_tokens_drafts(&adaptive->tokens, size);
+}
 
-    for (int i = 0; i < draft_length; i++) {
-        if (i < ADAPTIVE_MOST)
-            alpha = (adaptive->accepted[i] + PRIOR_TESTED * alpha) / (adaptive->tested[i] + PRIOR_TESTED);
-        sum += power *= alpha;
-    }
-    return sum;
+static int rows_of(const struct adaptive *adaptive, int sequences, int size)
+{
+    return sequences * (drafts_of(adaptive, size) + 1);
+}
+
+static double expected_tokens(const struct adaptive *adaptive, int size)
+{
+    return adaptive_tokens_expected(&adaptive->tokens, size);
+}
+
+/* Expected tokens per microsecond of a round; 0: not known. */
+static double rate_of(const struct adaptive *adaptive, int sequences, int size)
+{
+    double us = adaptive_work_us(&adaptive->work, rows_of(adaptive, sequences, size), size > 0);
+
+    return us > 0 ? sequences * expected_tokens(adaptive, size) / (us + wait_of(adaptive, sequences, size)) : 0;
 }
 
 double adaptive_rate(const struct adaptive *adaptive, int sequences, int draft_length)
 {
-    double us = adaptive_work_us(&adaptive->work, sequences * (draft_length + 1), draft_length > 0);
-
-    return us > 0 ? sequences * expected_tokens(adaptive, draft_length) / (us + wait_of(adaptive, sequences, draft_length)) : 0;
+    return rate_of(adaptive, sequences, adaptive_tokens_size(&adaptive->tokens, draft_length));
 }
 
 double adaptive_price(const struct adaptive *adaptive, int sequences)
@@ -240,19 +237,19 @@ double adaptive_price(const struct adaptive *adaptive, int sequences)
     return fmin(DEAREST, fmax(0, more_us / sequences * spell->tokens / spell->us));
 }
 
-/* The length above 0 of the highest rate, which is *rate, a little above those whose wait was measured at most. */
-static int best_length(const struct adaptive *adaptive, int sequences, double *rate)
+/* The size above 0 of the highest rate, which is *rate, a little above those whose wait was measured at most. */
+static int best_size(const struct adaptive *adaptive, int sequences, double *rate)
 {
     int best = 1, most = adaptive_wait_longest(&adaptive->wait) + REACH;
 
     most = most < ADAPTIVE_START ? ADAPTIVE_START : most < ADAPTIVE_MOST ? most : ADAPTIVE_MOST;
-    *rate = adaptive_rate(adaptive, sequences, best);
-    for (int k = 2; k <= most; k++) {
-        double of_k = adaptive_rate(adaptive, sequences, k);
+    *rate = rate_of(adaptive, sequences, best);
+    for (int size = 2; size <= most; size++) {
+        double here = rate_of(adaptive, sequences, size);
 
-        if (of_k > *rate) {
-            best = k;
-            *rate = of_k;
+        if (here > *rate) {
+            best = size;
+            *rate = here;
         }
     }
     return best;
@@ -276,48 +273,50 @@ static double alpha_of(double tokens, int draft_length)
 
 int adaptive_explain(const struct adaptive *adaptive, int sequences, int length, struct adaptive_terms *terms)
 {
-    double plain = adaptive_rate(adaptive, sequences, 0), plain_us = adaptive_work_us(&adaptive->work, sequences, 0), rate;
+    double plain = rate_of(adaptive, sequences, 0), plain_us = adaptive_work_us(&adaptive->work, sequences, 0), rate;
+    int size;
 
     if (plain <= 0)
         return 0;
-    length = length > 0 ? length : best_length(adaptive, sequences, &rate);
+    length = length > 0 ? length : drafts_of(adaptive, best_size(adaptive, sequences, &rate));
+    size = adaptive_tokens_size(&adaptive->tokens, length);
     *terms = (struct adaptive_terms){.length = length,
                                      .rows = sequences * (length + 1),
                                      .alone = sequences,
                                      .v = adaptive_work_us(&adaptive->work, sequences * (length + 1), 1) / plain_us,
-                                     .c = wait_of(adaptive, sequences, length) / length / plain_us,
-                                     .alpha = alpha_of(expected_tokens(adaptive, length), length),
+                                     .c = wait_of(adaptive, sequences, size) / length / plain_us,
+                                     .alpha = alpha_of(expected_tokens(adaptive, size), length),
                                      .waited = adaptive_wait_longest(&adaptive->wait) > 0,
-                                     .judged = adaptive->tested[0] > 0,
-                                     .speedup = adaptive_rate(adaptive, sequences, length) / plain};
+                                     .judged = adaptive_tokens_known(&adaptive->tokens),
+                                     .speedup = rate_of(adaptive, sequences, size) / plain};
     return 1;
 }
 
-/* Would some draft length pay if drafted rounds were as fast as the warm-up's steps, and are they not? Virtual cores may share a real one for a tenth
- * of a second, or another process be about. */
+/* Would some size of drafts pay if drafted rounds were as fast as the warm-up's steps, and are they not? Virtual cores may share a real one for a
+ * tenth of a second, or another process be about. */
 static int is_slowed(const struct adaptive *adaptive, int sequences)
 {
     double alone = adaptive_work_alone(&adaptive->work, sequences), plain_us = adaptive_work_us(&adaptive->work, sequences, 0);
 
-    for (int k = 1; k <= ADAPTIVE_START && alone > 0 && !adaptive->shares_cores; k++) {
-        int rows = sequences * (k + 1);
+    for (int size = 1; size <= ADAPTIVE_START && alone > 0 && !adaptive->shares_cores; size++) {
+        int rows = rows_of(adaptive, sequences, size);
         double us = plain_us * adaptive_work_alone(&adaptive->work, rows) / alone;
 
         if (adaptive_work_us(&adaptive->work, rows, 1) > SLOWED * us &&
-            plain_us * expected_tokens(adaptive, k) > WORTH_STARTING * (us + wait_of(adaptive, sequences, k)))
+            plain_us * expected_tokens(adaptive, size) > WORTH_STARTING * (us + wait_of(adaptive, sequences, size)))
             return 1;
     }
     return 0;
 }
 
-/* Would no draft length pay even with an acceptance rate of HOPEFUL_ALPHA and HOPEFUL_WAIT of the measured wait? */
+/* Would no size of drafts pay even with an acceptance rate of HOPEFUL_ALPHA and HOPEFUL_WAIT of the measured wait? */
 static int is_hopeless(const struct adaptive *adaptive, int sequences)
 {
     double plain_us = adaptive_work_us(&adaptive->work, sequences, 0);
 
-    for (int k = 1; k <= ADAPTIVE_MOST; k++)
-        if (plain_us * adaptive_expected_tokens(HOPEFUL_ALPHA, k) >
-            adaptive_work_us(&adaptive->work, sequences * (k + 1), 1) + HOPEFUL_WAIT * wait_of(adaptive, sequences, k))
+    for (int size = 1; size <= ADAPTIVE_MOST; size++)
+        if (plain_us * adaptive_expected_tokens(HOPEFUL_ALPHA, drafts_of(adaptive, size)) >
+            adaptive_work_us(&adaptive->work, rows_of(adaptive, sequences, size), 1) + HOPEFUL_WAIT * wait_of(adaptive, sequences, size))
             return 0;
     return 1;
 }
@@ -327,7 +326,7 @@ static int is_hopeless(const struct adaptive *adaptive, int sequences)
  * was measured without them. */
 static int rest(struct adaptive *adaptive, int sequences)
 {
-    double least = PROBE_ROUNDS * (adaptive_work_us(&adaptive->work, 2 * sequences, 1) + wait_of(adaptive, sequences, 1));
+    double least = PROBE_ROUNDS * (adaptive_work_us(&adaptive->work, rows_of(adaptive, sequences, 1), 1) + wait_of(adaptive, sequences, 1));
     double cost = adaptive->spell.us - adaptive->spell.plain_us;
     int slowed = is_slowed(adaptive, sequences), hopeless = !slowed && is_hopeless(adaptive, sequences);
     int first = adaptive->drafted.rounds == 0 && !adaptive->recalled;
@@ -342,19 +341,19 @@ static int rest(struct adaptive *adaptive, int sequences)
     return 0;
 }
 
-static int begin(struct adaptive *adaptive, int length)
+static int begin(struct adaptive *adaptive, int size)
 {
     adaptive->spell = (struct adaptive_account){0};
     adaptive->probe_rounds = PROBE_ROUNDS;
     adaptive_work_doubt(&adaptive->work, 1);
     if (!adaptive->recalled || adaptive->drafted.rounds > 0)
-        adaptive->wait = (struct adaptive_wait){0}; /* measured too long ago: a length that then seemed slow would not be tried again */
+        adaptive->wait = (struct adaptive_wait){0}; /* measured too long ago: a size that then seemed slow would not be tried again */
     adaptive->look_rest = LOOK_FIRST_REST;
     adaptive->since_look = 0;
     adaptive->trial_rounds = 0;
     adaptive->best = 0;
     adaptive->drafts = 1;
-    return length;
+    return size;
 }
 
 static int look(struct adaptive *adaptive)
@@ -366,21 +365,21 @@ static int look(struct adaptive *adaptive)
     return 0;
 }
 
-/* Either the best length is expected to be slower than no drafts, or the rounds since drafting began took longer than their tokens would have
+/* Either the best size is expected to be slower than no drafts, or the rounds since drafting began took longer than their tokens would have
  * without. */
 static int seems_to_cost(const struct adaptive *adaptive, double rate, double plain)
 {
     return rate <= plain || (adaptive->spell.rounds >= SPELL_ROUNDS && adaptive->spell.us > adaptive->spell.plain_us);
 }
 
-/* The best length, or in a trial the one above or below it. */
+/* The best size, or in a trial the one above or below it. */
 static int try_beside(struct adaptive *adaptive, int best)
 {
-    int is_above = best == 1 || (adaptive->trial_length < best && best < ADAPTIVE_MOST);
+    int is_above = best == 1 || (adaptive->trial_size < best && best < ADAPTIVE_MOST);
 
     if (adaptive->trial_rounds > 0) {
         adaptive->trial_rounds--;
-        return adaptive->trial_length;
+        return adaptive->trial_size;
     }
     if (adaptive->best != best) {
         adaptive->best = best;
@@ -392,8 +391,8 @@ static int try_beside(struct adaptive *adaptive, int best)
     adaptive->since_trial = 0;
     adaptive->trial_rest = 2 * adaptive->trial_rest < TRIAL_LONGEST_REST ? 2 * adaptive->trial_rest : TRIAL_LONGEST_REST;
     adaptive->trial_rounds = TRIAL_ROUNDS - 1;
-    adaptive->trial_length = is_above ? best + 1 : best - 1;
-    return adaptive->trial_length;
+    adaptive->trial_size = is_above ? best + 1 : best - 1;
+    return adaptive->trial_size;
 }
 
 static int go_on(struct adaptive *adaptive, int sequences, int best, double rate, double plain)
@@ -411,12 +410,12 @@ static int go_on(struct adaptive *adaptive, int sequences, int best, double rate
 
 static int choose(struct adaptive *adaptive, int sequences)
 {
-    double plain = adaptive_rate(adaptive, sequences, 0), rate;
+    double plain = rate_of(adaptive, sequences, 0), rate;
     int best;
 
     if (plain <= 0) /* nothing is known: a round with drafts and one without come first */
         return adaptive->work.speed[0].rounds < PLAIN_FIRST ? 0 : begin(adaptive, ADAPTIVE_START / 2);
-    best = best_length(adaptive, sequences, &rate);
+    best = best_size(adaptive, sequences, &rate);
     if (adaptive->drafts)
         return go_on(adaptive, sequences, best, rate, plain);
     if (adaptive->work.speed[0].rounds < PLAIN_FIRST)
@@ -430,11 +429,11 @@ static int choose(struct adaptive *adaptive, int sequences)
 
 int adaptive_choose(struct adaptive *adaptive, int sequences)
 {
-    int length = choose(adaptive, sequences);
+    int size = choose(adaptive, sequences);
 
-    adaptive->is_changed = length != adaptive->length;
-    adaptive->length = length;
-    return length;
+    adaptive->is_changed = size != adaptive->size;
+    adaptive->size = size;
+    return drafts_of(adaptive, size);
 }
 
 int adaptive_next(int length, int drafted, int accepted)

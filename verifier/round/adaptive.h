@@ -1,11 +1,12 @@
-/* Adaptive chooses how many tokens to draft, or none, from what was measured in this run (the model is at the head of adaptive.c). It owns the
- * measured speeds and acceptance rates. Invariant: the choice depends only on times and on verdicts of decided positions, never on a draft or a p at
- * a position that is not decided, where the coin is still to be used. So the output's distribution is the target's whatever is chosen. Under
- * rejection sampling another draft length gives another text, though, so only a fixed one repeats a text. Only the lead's thread may call. Never
- * reads a clock, sends, waits or allocates: times come in as numbers. */
+/* Adaptive chooses how many tokens to draft, as a chain or as a tree, or none, from what was measured in this run (the model is at the head of
+ * adaptive.c). It owns the measured speeds and acceptance rates. Invariant: the choice depends only on times and on verdicts of decided positions,
+ * never on a draft or a p at a position that is not decided, where the coin is still to be used. So the output's distribution is the target's
+ * whatever is chosen. Under rejection sampling another draft length gives another text, though, so only a fixed one repeats a text. Only the lead's
+ * thread may call. Never reads a clock, sends, waits or allocates: times come in as numbers. */
 #ifndef TANDEM_VERIFIER_ROUND_ADAPTIVE_H
 #define TANDEM_VERIFIER_ROUND_ADAPTIVE_H
 
+#include "verifier/round/adaptive_tokens.h"
 #include "verifier/round/adaptive_wait.h"
 #include "verifier/round/adaptive_work.h"
 
@@ -27,19 +28,19 @@ struct adaptive {
     struct adaptive_work work;
     struct adaptive_draft_step draft_step;
     struct adaptive_wait wait;
-    double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST]; /* by place in a proposal; halved at a limit */
+    struct adaptive_tokens tokens;
     struct adaptive_account drafted; /* all rounds with drafts of the run */
     struct adaptive_account spell;   /* rounds with drafts since drafting last began; decayed sums */
     int longest;                     /* of the last round with drafts */
     int drafts;                 /* 1: rounds draft, except in a look */
-    int length;                 /* the last choice, */
+    int size;                   /* of drafts: the last choice, */
     int is_changed;             /* which was another one than the one before */
     int probe_rounds;           /* rounds left of the probe */
-    int trial_rounds;           /* rounds left of the trial of another length, */
-    int trial_length;           /* which is this one */
+    int trial_rounds;           /* rounds left of the trial of another size, */
+    int trial_size;             /* which is this one */
     int since_trial;            /* rounds with drafts since the last trial */
     int trial_rest;             /* rounds with drafts between the last trial and the next */
-    int best;                   /* the length that was the best when that was counted */
+    int best;                   /* the size that was the best when that was counted */
     int look_rounds;            /* rounds left of the look at rounds without drafts */
     double settled_us;          /* time in rounds without drafts before the first of them */
     double looked[ADAPTIVE_LOOK];   /* measured over expected time of each */
@@ -55,7 +56,7 @@ struct adaptive {
 
 /* What rounds with drafts showed, left by one job to the next of its kind; what probes cost is a share of the time of all of them. */
 struct adaptive_past {
-    double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST];
+    struct adaptive_tokens tokens;
     struct adaptive_wait wait;
     struct adaptive_ratio ratio;
     double rest_us, alone_us; /* of the rest between two probes, and how much of it is over; 0: drafting went on */
@@ -82,7 +83,7 @@ void adaptive_recall(struct adaptive *adaptive, const struct adaptive_past *past
 /* Puts what is known now in the place of what earlier jobs left, as far as there is anything. */
 void adaptive_leave(const struct adaptive *adaptive, struct adaptive_past *past);
 void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *round);
-/* Records that the first `accepted` of a proposal's `drafted` tokens were accepted. */
+/* Records that `accepted` of a proposal's `drafted` tokens were accepted: of a chain the first ones. */
 void adaptive_add_verdict(struct adaptive *adaptive, int drafted, int accepted);
 /* The draft length for the next round of `sequences` sequences; 0: do not draft. */
 int adaptive_choose(struct adaptive *adaptive, int sequences);
@@ -100,7 +101,8 @@ struct adaptive_terms {
     int rows, alone; /* of its step, and of one without drafts */
     double v;       /* time of the former over the latter */
     double c;       /* the wait for drafts, each, over the latter */
-    double alpha;   /* expected share of tested drafts that are accepted: with it equation 1 gives the expected tokens */
+    double alpha; /* expected share of tested drafts that are accepted: with it equation 1 gives the expected tokens. Of a tree: that of the chain of
+                     as many drafts that gives as many tokens */
     int waited;     /* was c measured? Else it is a guess, */
     int judged;     /* and was alpha? */
     double speedup; /* expected tokens per time over those without drafts */

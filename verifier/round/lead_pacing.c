@@ -17,6 +17,12 @@ static int choose(struct lead *lead, int sequences)
     return length >= lead->drafting.least || lead->peers->count == 0 ? length : lead->drafting.least;
 }
 
+/* Was no draft of a chain refused? It may have ended with the text before its own end. */
+static int is_whole(const struct lead *lead, const struct sequence *sequence, const struct outcome *outcome)
+{
+    return outcome->refused < 0 && sequence->linked == 1 && !lead->drafting.adaptive.tokens.is_tree;
+}
+
 void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 {
     struct adaptive_round round = {
@@ -36,9 +42,9 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
             round.asked |= lead->drafting.by_price && lead->slots.ready[i]->link[k].wanted > 0;
         }
         adaptive |= lead->slots.ready[i]->request->adaptive;
-        /* What nothing followed was accepted as far as it went; of a merged tree other drafts were not, and they are what another draft may be. */
-        adaptive_add_verdict(&lead->drafting.adaptive,
-                             outcome->refused < 0 && lead->slots.ready[i]->linked == 1 ? outcome->accepted : outcome->drafted, outcome->accepted);
+        /* What nothing followed was accepted as far as it went; of a tree other drafts were not, and they are what another draft may be. */
+        adaptive_add_verdict(&lead->drafting.adaptive, is_whole(lead, lead->slots.ready[i], outcome) ? outcome->accepted : outcome->drafted,
+                             outcome->accepted);
     }
     adaptive_add_round(&lead->drafting.adaptive, &round);
     lead->peers->price = lead->drafting.by_price ? adaptive_price(&lead->drafting.adaptive, round.sequences) : 0;

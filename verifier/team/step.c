@@ -66,6 +66,8 @@ int step_add_chain(struct step *step, int slot, int first, const int32_t *tokens
     return start;
 }
 
+_Static_assert((int)SAMPLING_MAX_DRAFT < (int)BACKEND_MAX_ROWS, "a tree and the token that it follows are rows that a mask has bits for");
+
 int step_add_tree(struct step *step, int slot, int first, int32_t token, const int32_t *tokens, const int8_t *parent, int count)
 {
     struct rows *rows = &step->rows;

@@ -639,16 +639,24 @@ static void close_all(struct alpha *alpha)
     reader_close(&alpha->target);
 }
 
+/* A step of fewer rows cannot take longer than one of more: where it did, something else ran. ns: [count], by rising numbers of rows */
+static void mend_outliers(double *ns, int count)
+{
+    for (int i = count - 2; i >= 0; i--)
+        ns[i] = fmin(ns[i], ns[i + 1]);
+}
+
 /* Of one text, as a job has it that is asked for one thing at a time. */
 static enum status time_steps(struct alpha *alpha)
 {
-    double alone, ns;
+    double step[1 + ALPHA_LENGTHS], alone, ns;
 
-    TRY(reader_time(&alpha->target, 1, &alone));
-    for (int i = 0; i < ALPHA_LENGTHS; i++) {
-        TRY(reader_time(&alpha->target, alpha_lengths[i] + 1, &ns));
-        alpha->result->v[i] = ns / alone;
-    }
+    for (int i = 0; i <= ALPHA_LENGTHS; i++)
+        TRY(reader_time(&alpha->target, i == 0 ? 1 : alpha_lengths[i - 1] + 1, &step[i]));
+    mend_outliers(step, 1 + ALPHA_LENGTHS);
+    alone = step[0];
+    for (int i = 0; i < ALPHA_LENGTHS; i++)
+        alpha->result->v[i] = step[i + 1] / alone;
     alpha->result->step_us = alone / 1000;
     for (int d = 0; d < alpha->terms->drafts; d++) {
         struct draft_side *draft = &alpha->draft[d];
@@ -660,6 +668,7 @@ static enum status time_steps(struct alpha *alpha)
                 TRY(reader_time(&draft->reader, alpha_rows[i], &ns));
             figures->step_us[i] = ns / 1000;
         }
+        mend_outliers(figures->step_us, ALPHA_ROWS);
         figures->c = figures->step_us[0] / alpha->result->step_us;
         figures->choose_us = draft->chosen > 0 ? (double)draft->choosing_ns / 1000 / (double)draft->chosen : 0;
     }

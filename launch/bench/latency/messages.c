@@ -205,7 +205,7 @@ static void write_head(struct latency *latency, const struct test *test)
 /* The rows of all tables, in order; returns how many. */
 static int list_tests(struct test *tests)
 {
-    static const int lengths[] = {1, 2, 4, 8, 16, 32}, supports[] = {0, 16, 64, 256};
+    static const int lengths[] = {1, 2, 4, 8, 16, 32, 63}, supports[] = {0, 16, 64, 256};
     int count = 0;
 
     for (int kind = PROPOSE; kind <= ROUND; kind++)

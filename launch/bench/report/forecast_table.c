@@ -105,8 +105,19 @@ static enum forecast_part worst(const struct measured *f, double off)
     return (enum forecast_part)most;
 }
 
-static void write_reason(const struct measured *f, double off, FILE *to)
+/* Was it left to the lead whether to draft, and did it mostly not, where drafts were predicted? Then no part of a round is to blame. */
+static int has_rested(const struct run_cell *cell, const struct measured *f)
 {
+    return cell->draft_length < 0 && f->forecast.draft_length > 0 && 2 * (double)f->hits.rounds < f->rounds;
+}
+
+static void write_reason(const struct run_cell *cell, const struct measured *f, double off, FILE *to)
+{
+    if (has_rested(cell, f)) {
+        fprintf(to, "the lead drafted in %.0f %% of rounds, which %d drafts were predicted to be faster than",
+                100 * (double)f->hits.rounds / f->rounds, f->forecast.draft_length);
+        return;
+    }
     switch (worst(f, off)) {
     case FORECAST_ACCEPTANCE:
         fprintf(to, "acceptance: %.2f tokens a round, %.2f predicted from other prompts", tokens_of(f), f->forecast.tokens_per_round);
@@ -160,7 +171,7 @@ void forecast_verdict(const struct run *run, const struct measured_placement *al
             continue;
         summary_name(&run->cell[i], name, sizeof name);
         fprintf(to, "%s%s: %+.1f %% (", told++ == 0 ? begin : "; ", name, 100 * off);
-        write_reason(f, off, to);
+        write_reason(&run->cell[i], f, off, to);
         fputc(')', to);
     }
     if (told > 0)
@@ -186,7 +197,10 @@ void table_forecast(const struct run *run, const struct measured_placement *all,
         table_row(&table, "%s\t%.0f\t%.0f\t%+.1f\t%.2fx\t%.2fx\t%.2f\t%.2f\t%.0f\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\t%s", name,
                   f->forecast.tokens_per_second, f->tokens_per_second, 100 * off, f->forecast_speedup, run->cell[i].solo ? 1.0 : f->speedup,
                   f->forecast.tokens_per_round, tokens_of(f), f->forecast.verify_us, step_of(f), f->forecast.wait_us, f->wait_us,
-                  100 * f->forecast.hit_rate, 100 * share_of(f->hits), fabs(off) > NEAR ? part[worst(f, off)] : "");
+                  100 * f->forecast.hit_rate, 100 * share_of(f->hits),
+                  fabs(off) <= NEAR              ? ""
+                  : has_rested(&run->cell[i], f) ? "seldom drafted"
+                                                 : part[worst(f, off)]);
     }
     table_end(&table);
 }

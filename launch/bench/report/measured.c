@@ -146,6 +146,16 @@ int measured_counts(const struct run_pass *pass)
     return !pass->warm_up && pass->traced;
 }
 
+/* Drafts that a pass tested: of those its overlap is the mean. */
+static double tests_of(const struct run_pass *pass)
+{
+    double tests = 0;
+
+    for (int i = 0; i < RUN_MOST_DRAFT; i++)
+        tests += (double)pass->tested[i];
+    return tests;
+}
+
 static enum status take_passes(const struct run *run, const struct run_placement *placement, int cell, struct samples *samples,
                                struct measured *measured)
 {
@@ -158,7 +168,7 @@ static enum status take_passes(const struct run *run, const struct run_placement
             continue;
         measured->repetitions++;
         add_counts(pass, measured);
-        overlap += pass->overlap;
+        overlap += pass->overlap * tests_of(pass);
         TRY(add_requests(pass, samples, measured));
         TRY(statistics_add(&samples->speed, speed_of(pass)));
         solo = pass_of(placement, run->cell[cell].baseline, pass->repetition);
@@ -170,7 +180,7 @@ static enum status take_passes(const struct run *run, const struct run_placement
     measured->alpha = measured->all_tested > 0 ? measured->all_accepted / measured->all_tested : -1;
     measured->overlap_hidden = overlap_is_hidden(&run->cell[cell]);
     measured->alpha_overlap = measured->all_tested > 0 && overlap > 0 && !measured->overlap_hidden && overlap_is_alpha(run, &run->cell[cell])
-                                  ? overlap / measured->repetitions
+                                  ? overlap / measured->all_tested
                                   : -1;
     return STATUS_OK;
 }

@@ -8,7 +8,7 @@
 #include "common/sample/rule.h"
 #include <jansson.h>
 
-enum { RUN_VERSION = 1 /* of bench.json */, RUN_MOST_DRAFT = 32, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024 };
+enum { RUN_VERSION = 1 /* of bench.json */, RUN_MOST_DRAFT = 63, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024 };
 enum { RUN_MOST_SEQUENCES = 1 << 16, RUN_LOSS = 160, RUN_TERMS = 96 };
 #define RUN_MOST_NS (INT64_C(1) << 60) /* 36 years: such times can be added and subtracted */
 

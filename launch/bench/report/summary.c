@@ -143,10 +143,11 @@ static json_t *cell_of(const struct run *run, const struct run_cell *cell, const
                        cell->draft_length < 0 ? json_string("auto") : json_integer(cell->draft_length), "temperature", cell->temperature, "accept",
                        cell->accept, "max_concurrency", cell->sequences, "repetitions", measured->repetitions);
     failed |= json_object_update_new(
-        object, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "duration", measured->duration_s, "completed", measured->completed,
-                          "total_input_tokens", measured->input_tokens, "total_output_tokens", measured->output_tokens, "request_throughput",
-                          share(measured->completed, measured->duration_s), "output_throughput", measured->tokens_per_second,
-                          "total_token_throughput", share(measured->input_tokens + measured->output_tokens, measured->duration_s)));
+        object,
+        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "duration", measured->duration_s, "completed", measured->completed, "total_input_tokens",
+                  measured->input_tokens, "total_output_tokens", measured->output_tokens, "request_throughput",
+                  share(measured->completed, measured->duration_s), "output_throughput", measured->tokens_per_second, "total_token_throughput",
+                  measured->tokens_per_second * share(measured->input_tokens + measured->output_tokens, measured->output_tokens)));
     failed |= json_object_update_new(object, json_pack("{s:f, s:f, s:f, s:f}", "output_throughput_spread", measured->tokens_per_second_spread,
                                                        "speedup", measured->speedup, "speedup_spread", measured->speedup_spread, "speedup_tpot",
                                                        measured->speedup_tpot));

@@ -24,12 +24,12 @@ enum { RUN = 1, RANKS = ENGINE_DRAFTER + 1 }; /* the lead and its drafter */
 
 static int max_outputs(const struct options *options)
 {
-    return options->rounds.max_sequences * MESSAGE_MAX_COMMIT;
+    return options->rounds.max_sequences * (options_most_drafts(options) + 1);
 }
 
 static int max_ids(const struct options *options)
 {
-    return options->rounds.max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
+    return options->rounds.max_sequences * options_most_drafts(options) * MESSAGE_MAX_SUPPORT;
 }
 
 static enum status open_target(struct job *job)

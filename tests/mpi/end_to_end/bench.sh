@@ -196,7 +196,7 @@ else
 fi
 
 # What is refused before anything is started.
-refused 64 "--draft-lengths is '1,x', expected .*numbers from 0 to 32 or auto" bench --draft-lengths 1,x --output "$WORK/none"
+refused 64 "--draft-lengths is '1,x', expected .*numbers from 0 to 63 or auto" bench --draft-lengths 1,x --output "$WORK/none"
 refused 64 "--repetitions is '0', expected a whole number from 1 to 1000$" bench --repetitions 0 --output "$WORK/none"
 refused 64 "--requests is '2.5', expected a whole number from 1 to 100000$" bench --requests 2.5 --output "$WORK/none"
 refused 64 "--noise-limit is 'x', expected a number from 0 to 1000$" bench --noise-limit x --output "$WORK/none"

@@ -85,7 +85,7 @@ long)
     fi
     grid $few
     plan && cell 12 8 $few && cell 31 1 $few && placement 1 2 --tree dynamic
-    plan && cell 9 8 $few && cell 32 1 $few && placement 2 1 --tree top-k
+    plan && cell 9 8 $few && cell 63 1 $few && placement 2 1 --tree top-k
     plan && cell 10 8 $few && placement 1 1 --tree sequoia
     plan && cell 2 1 $few && cell 16 8 $few && placement 4 1 --tree dynamic:depth=3
     plan && cell 4 1 $few && cell 4 8 $few && placement 1 1 --run-ahead on # by default nobody runs ahead where ranks share cores

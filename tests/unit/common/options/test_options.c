@@ -339,7 +339,7 @@ static void test_options__numbers_that_do_not_fit_are_refused(void **state)
         "--min-p -1",
         "--top-k -1",
         "--top-k 0.5",
-        "--draft-length 33",
+        "--draft-length 64",
         "--draft-length -1",
         "--support 0",
         "--support 1025",
@@ -426,6 +426,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--stop-drafting heuristic --check brief", "chooses the draft length, and a check has lengths of its own"},
             {"--stop-drafting heuristic --sweep f", "chooses the draft length, and a bench has lengths of its own"},
             {"--target m --draft lookup --stop-drafting entropy", "--stop-drafting entropy is about a draft model's distribution"},
+            {"--tree dynamic --run-ahead on", "--run-ahead on: no drafter runs ahead of a tree, expected no --tree dynamic, or --run-ahead auto"},
             {"--tree dynamic --synthetic-acceptance 0.5", "expected no --synthetic-acceptance"},
             {"--check brief --break residual-p --tree dynamic", "--break residual-p is a fault of chains, expected no --tree dynamic"},
             {"--check brief --break stale-path", "--break stale-path is a fault in how the path of a tree is kept, expected --tree"},
@@ -436,8 +437,15 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     options_release(&options);
     assert_taken("--check brief --break stale-path --tree dynamic", &options);
     options_release(&options);
+    assert_taken("--draft-length 33", &options);
+    assert_int_equal(options_most_drafts(&options), SAMPLING_MAX_DRAFT);
+    options_release(&options);
+    assert_taken("--draft-length 32", &options);
+    assert_int_equal(options_most_drafts(&options), 32);
+    options_release(&options);
     assert_taken("--tree dynamic", &options);
-    assert_true(options.rounds.shape.kind == TREE_DYNAMIC && options.rounds.draft_length == TREE_USUAL);
+    assert_int_equal(options_most_drafts(&options), SAMPLING_MAX_DRAFT);
+    assert_true(options.rounds.shape.kind == TREE_DYNAMIC && options.rounds.draft_length < 0);
     options_release(&options);
     assert_taken("--tree top-k:depth=3 --draft-length 7 --temperature 0.8 --accept coupled", &options);
     assert_true(options.rounds.shape.kind == TREE_TOP_K && options.rounds.shape.depth == 3 && options.rounds.draft_length == 7);
@@ -459,7 +467,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     assert_true(options.rounds.stopping.kind == STOPPING_HEURISTIC && options.rounds.draft_length < 0);
     options_release(&options);
     assert_taken("--tree iid:depth=4 --temperature 0.8 --accept multistep", &options);
-    assert_true(options.rounds.shape.kind == TREE_IID && options.rounds.shape.depth == 4 && options.rounds.draft_length == TREE_USUAL);
+    assert_true(options.rounds.shape.kind == TREE_IID && options.rounds.shape.depth == 4 && options.rounds.draft_length < 0);
     options_release(&options);
     assert_taken("--tree chain", &options);
     assert_true(options.rounds.shape.kind == TREE_CHAIN && options.rounds.draft_length < 0);
@@ -487,7 +495,7 @@ static void test_options__one_range_is_told(void **state)
         {"--typical-delta -1", "--typical-delta 2", "typical_delta", "expected a number from 0 to 1\n", 2},
         {"--repetition-penalty 0", "--repetition-penalty 101", "repetition_penalty", "expected a number from 0.01 to 100\n", 101},
         {"--max-tokens -1", "--max-tokens 1.5", "max_tokens", "expected a whole number from 0 to 1000000000\n", 1.5},
-        {"--draft-length -1", "--draft-length 33", "draft_length", "expected a whole number from 0 to 32\n", 33},
+        {"--draft-length -1", "--draft-length 64", "draft_length", "expected a whole number from 0 to 63\n", 64},
     };
     struct options options;
     char reason[128];
@@ -1078,7 +1086,7 @@ static void test_options_draft__what_is_wrong_is_named(void **state)
         {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"}, {"--draft self:layer=3", "did you mean 'layers'?"},
         {"--draft ngram", "--draft ngram needs a file, as ngram:FILE; tandem ngram makes one of texts"},
         {"--draft lookahead:ngram=1", "--draft lookahead: ngram is 1, expected a whole number from 2 to 8"},
-        {"--draft lookahead:window=15,ngram=3", "(window + guesses) * (ngram - 1) = 34 drafts, expected 32 at most"},
+        {"--draft lookahead:window=31,ngram=3", "(window + guesses) * (ngram - 1) = 66 drafts, expected 63 at most"},
         {"--draft lookahead:windows=5", "--draft lookahead has no key 'windows', expected window, ngram or guesses; did you mean 'window'?"},
         {"--draft lookahead:ngram=3,window=4,ngram=3", "--draft lookahead: ngram is given twice, expected once"},
         {"--draft random:seed=3", "--draft random has no key 'seed', nor any other"},

@@ -725,6 +725,38 @@ static void test_report__hits_stand_by_what_came_before_them(void **state)
     release(&folder);
 }
 
+/* A lead that did not draft is told of, and not the acceptance of the drafts that it did not make; passes without drafts say nothing of p and q. */
+static void test_report__where_nothing_was_drafted_no_draft_is_to_blame(void **state)
+{
+    static const char prediction[] = "{\"calibration\": {\"prompts\": \"p\"}, \"placements\": [{\"name\": \"same-node\", \"cells\": [{\"cell\": 2, "
+                                     "\"draft_length\": 2, \"tokens_per_second\": 9000.0, \"tokens_per_round\": 2.0, \"round_us\": 300.0}]}]}";
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    char *page;
+
+    (void)state;
+    bench_folder_make(&folder);
+    bench_folder_spoil(&folder, "prediction.json", prediction);
+    assert_int_equal(run_read(folder.path, &run), STATUS_OK);
+    for (int i = 0; i < run.placement[0].passes; i++) {
+        struct run_pass *pass = &run.placement[0].pass[i];
+
+        if (pass->cell != 2)
+            continue;
+        pass->hits.rounds = pass->repetition; /* of 3 */
+        if (pass->repetition == 0) {
+            memset(pass->tested, 0, sizeof pass->tested);
+            pass->overlap = 0;
+        }
+    }
+    assert_int_equal(measured_compute(&run, all), STATUS_OK);
+    assert_true(near(all[0].cell[2].alpha_overlap, 0.6));
+    page = written(page_md_write);
+    assert_has(page, "(the lead drafted in 17 % of rounds, which 2 drafts were predicted to be faster than)");
+    assert_has(page, "| seldom drafted");
+    free(page);
+    release(&folder);
+}
+
 /* Where target and draft share noise a draft stands where both draw the same: the match rate is counted, and D_LK is what p and q say elsewhere. */
 static void test_report__a_match_rate_is_no_distance(void **state)
 {
@@ -898,6 +930,7 @@ int main(void)
         cmocka_unit_test(test_compare__heads_with_what_differs),
         cmocka_unit_test(test_report__a_prediction_stands_beside_what_was_measured),
         cmocka_unit_test(test_report__hits_stand_by_what_came_before_them),
+        cmocka_unit_test(test_report__where_nothing_was_drafted_no_draft_is_to_blame),
         cmocka_unit_test(test_report__a_match_rate_is_no_distance),
         cmocka_unit_test(test_report__what_grows_with_the_draft_length_is_no_noise),
         cmocka_unit_test(test_compare__cells_that_are_in_one_alone_are_counted),

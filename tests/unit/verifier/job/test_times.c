@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+enum { NOW = 1800000000 }; /* seconds since the epoch */
+
 static char folder[] = "/tmp/tandem-times-XXXXXX", path[PATH_MAX];
 
 static const char by[] = "greedy";
@@ -23,8 +25,7 @@ static const char by[] = "greedy";
 static struct times some(double us)
 {
     return (struct times){.steps.us = {[0] = us + 3, [1] = us + 50, [9] = 10 * us},
-                          .drafts = {.tested = {40, 30.5},
-                                     .accepted = {us / 10, 0},
+                          .drafts = {.tokens = {.tested = {40, 30.5}, .accepted = {us / 10, 0}},
                                      .wait = {.us = {[2] = us, [12] = 0}, .rounds = {[2] = 3, [12] = 1}},
                                      .ratio = {{1, 5}, 1.25},
                                      .rest_us = 100 * us,
@@ -45,8 +46,8 @@ static int are_equal(const struct times *a, const struct times *b)
 {
     const struct adaptive_past *x = &a->drafts, *y = &b->drafts;
 
-    return are_close(a->steps.us, b->steps.us, ADAPTIVE_KNOTS) && are_close(x->tested, y->tested, ADAPTIVE_MOST) &&
-           are_close(x->accepted, y->accepted, ADAPTIVE_MOST) && are_close(x->wait.us, y->wait.us, ADAPTIVE_MOST + 1) &&
+    return are_close(a->steps.us, b->steps.us, ADAPTIVE_KNOTS) && are_close(x->tokens.tested, y->tokens.tested, ADAPTIVE_MOST) &&
+           are_close(x->tokens.accepted, y->tokens.accepted, ADAPTIVE_MOST) && are_close(x->wait.us, y->wait.us, ADAPTIVE_MOST + 1) &&
            memcmp(x->wait.rounds, y->wait.rounds, sizeof x->wait.rounds) == 0 && memcmp(x->ratio.rows, y->ratio.rows, sizeof x->ratio.rows) == 0 &&
            are_close(&x->ratio.of_time, &y->ratio.of_time, 1) && are_close(&x->rest_us, &y->rest_us, 1) && are_close(&x->alone_us, &y->alone_us, 1) &&
            x->rests == y->rests;
@@ -57,7 +58,7 @@ static int is_none(const char *of)
     static const struct times none;
     struct times times = some(7);
 
-    times_read(path, of, by, &times);
+    times_read(path, of, by, NOW, &times);
     return memcmp(&times, &none, sizeof none) == 0;
 }
 
@@ -66,7 +67,7 @@ static double ratio(const char *of, const char *terms)
 {
     struct times times = some(7);
 
-    times_read(path, of, terms, &times);
+    times_read(path, of, terms, NOW, &times);
     return times.drafts.ratio.of_time;
 }
 
@@ -125,17 +126,17 @@ static void test_times__are_those_of_their_kind_and_the_last(void **state)
 
     (void)state;
     assert_true(is_none("a")); /* no folder yet */
-    times_write(path, "a", by, &a);
-    times_write(path, "b \xff", by, &b); /* a path that is no text */
-    times_read(path, "a", by, &times);
+    times_write(path, "a", by, NOW, &a);
+    times_write(path, "b \xff", by, NOW, &b); /* a path that is no text */
+    times_read(path, "a", by, NOW, &times);
     assert_true(are_equal(&times, &a));
-    times_read(path, "b \xff", by, &times);
+    times_read(path, "b \xff", by, NOW, &times);
     assert_true(are_equal(&times, &b));
     assert_true(is_none("c"));
-    times_write(path, "b \xff", by, &b); /* in the place of what there was */
+    times_write(path, "b \xff", by, NOW, &b); /* in the place of what there was */
     assert_int_equal(kinds(), 2);
-    times_write(path, "a", by, &c);
-    times_read(path, "a", by, &times);
+    times_write(path, "a", by, NOW, &c);
+    times_read(path, "a", by, NOW, &times);
     assert_true(are_equal(&times, &c));
 }
 
@@ -148,7 +149,7 @@ static void test_times__the_newest_kinds_are_kept(void **state)
         const struct times times = some(i + 1);
 
         snprintf(of, sizeof of, "kind %d", i);
-        times_write(path, of, by, &times);
+        times_write(path, of, by, NOW, &times);
     }
     assert_true(is_none("kind 2"));
     assert_false(is_none("kind 3"));
@@ -165,31 +166,59 @@ static void test_times__drafts_are_those_of_their_terms_and_the_newest_are_kept(
     for (int i = 0; i < TIMES_BY_MOST + 1; i++) {
         snprintf(terms, sizeof terms, "temperature %d", i);
         with.drafts.ratio.of_time = 2 + i;
-        times_write(path, "c", terms, &with);
+        times_write(path, "c", terms, NOW, &with);
     }
-    times_write(path, "c", "temperature 2", &without); /* which drafted nothing */
+    times_write(path, "c", "temperature 2", NOW, &without); /* which drafted nothing */
     assert_true(ratio("c", "temperature 0") == 0);
     for (int i = 1; i < TIMES_BY_MOST + 1; i++) {
         snprintf(terms, sizeof terms, "temperature %d", i);
         assert_true(ratio("c", terms) == 2 + i);
     }
     with.drafts.ratio.of_time = 7;
-    times_write(path, "c", "temperature 2", &with); /* in the place of what there was */
+    times_write(path, "c", "temperature 2", NOW, &with); /* in the place of what there was */
     assert_true(ratio("c", "temperature 2") == 7 && ratio("c", "temperature 1") == 3);
+}
+
+#define STEPS                         "[{\"of\": \"a\", \"step_us\": [[1, 5]], \"drafts\": "
+#define DRAFTS(accepted, waits, rest) STEPS "[{\"by\": \"greedy\", \"accepted\": " accepted ", \"wait_us\": " waits ", " rest "}]}]"
+#define REST                          "\"ratio\": [1, 2, 1.5], \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"
+
+static double rested(int64_t now)
+{
+    struct times times;
+
+    times_read(path, "a", by, now, &times);
+    return times.drafts.alone_us;
+}
+
+/* A rest goes on, more slowly, while no job runs, and is over at its end; a clock that was set back takes nothing from it. */
+static void test_times__a_rest_goes_on_between_two_jobs(void **state)
+{
+    struct times times = some(7);
+
+    (void)state;
+    times.drafts.rest_us = 10e6;
+    times.drafts.alone_us = 2e6;
+    times_write(path, "a", by, NOW, &times);
+    assert_true(fabs(rested(NOW) - 2e6) < 1);
+    assert_true(fabs(rested(NOW + 16) - 4e6) < 1);
+    assert_true(fabs(rested(NOW - 1000) - 2e6) < 1);
+    assert_true(fabs(rested(NOW + 3600) - 10e6) < 1);
+    write_text(DRAFTS("[[4, 3]]", "[]", "\"ratio\": [], \"rest_us\": 9e6, \"alone_us\": 3e6, \"rests\": 1")); /* which says no time */
+    assert_true(fabs(rested(NOW) - 3e6) < 1);
+    write_text(DRAFTS("[[4, 3]]", "[]", "\"left\": -1e300, \"ratio\": [], \"rest_us\": 9e6, \"alone_us\": 3e6, \"rests\": 1"));
+    assert_true(fabs(rested(NOW) - 3e6) < 1);
 }
 
 /* The times of steps are right, and stay. */
 static void test_times__drafts_that_are_wrong_are_none(void **state)
 {
-#define STEPS                         "[{\"of\": \"a\", \"step_us\": [[1, 5]], \"drafts\": "
-#define DRAFTS(accepted, waits, rest) STEPS "[{\"by\": \"greedy\", \"accepted\": " accepted ", \"wait_us\": " waits ", " rest "}]}]"
-#define REST                          "\"ratio\": [1, 2, 1.5], \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"
     static const char *const wrong[] = {
         STEPS "7}]",
         STEPS "[7]}]",
         STEPS "[{\"by\": \"greedy\"}]}]",
         DRAFTS("[]", "[]", REST),
-        DRAFTS("[[4, 5]]", "[]", REST),
+        DRAFTS("[[4, 257]]", "[]", REST),
         DRAFTS("[[4, -1]]", "[]", REST),
         DRAFTS("[[1e300, 1]]", "[]", REST),
         DRAFTS("[[1, 1], \"x\"]", "[]", REST),
@@ -215,7 +244,7 @@ static void test_times__drafts_that_are_wrong_are_none(void **state)
         struct times times = some(7);
 
         write_text(wrong[i]);
-        times_read(path, "a", by, &times);
+        times_read(path, "a", by, NOW, &times);
         assert_true(times.steps.us[0] == 5 && memcmp(&times.drafts, &none, sizeof none) == 0);
     }
 }
@@ -246,8 +275,8 @@ static void test_times__of_a_file_that_is_wrong_are_none_and_it_is_written_anew(
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         write_text(wrong[i]);
         assert_true(is_none("a"));
-        times_write(path, "a", by, &a);
-        times_read(path, "a", by, &times);
+        times_write(path, "a", by, NOW, &a);
+        times_read(path, "a", by, NOW, &times);
         assert_true(are_equal(&times, &a));
     }
 }
@@ -265,7 +294,7 @@ static void test_times__what_lies_there_instead_of_a_file_is_replaced(void **sta
         unlink(path);
         assert_int_equal(is_link ? symlink(other, path) : mkfifo(path, 0600), 0);
         assert_true(is_none("a"));
-        times_write(path, "a", by, &a);
+        times_write(path, "a", by, NOW, &a);
         assert_false(is_none("a"));
         assert_int_equal(lstat(path, &found), 0);
         assert_true(S_ISREG(found.st_mode) && (found.st_mode & 077) == 0);
@@ -279,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_times__are_those_of_their_kind_and_the_last),
         cmocka_unit_test(test_times__the_newest_kinds_are_kept),
         cmocka_unit_test(test_times__drafts_are_those_of_their_terms_and_the_newest_are_kept),
+        cmocka_unit_test(test_times__a_rest_goes_on_between_two_jobs),
         cmocka_unit_test(test_times__drafts_that_are_wrong_are_none),
         cmocka_unit_test(test_times__of_a_file_that_is_wrong_are_none_and_it_is_written_anew),
         cmocka_unit_test(test_times__what_lies_there_instead_of_a_file_is_replaced),

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 enum { KNOWN = 8 };
-enum { ROBBED = 400 };
+enum { ROBBED = 400, TREE_MOST = 63 };
 #define LINGERING 1.5
 #define ROBBED_US 200
 
@@ -28,6 +28,7 @@ struct machine {
     double ahead;              /* drafts of k tokens are there already for this to the power of k of the rounds; 0: the drafter does not run ahead */
     int by_chance;             /* so it is in some rounds and not in others; else each waits as long as they do on the average */
     double alpha;
+    int tree;                  /* drafts are trees, each twice as large giving so many thousandths of a token more; 0: chains, by alpha */
     double burden;             /* steps of rounds with drafts, and of the round behind one, are slower by this factor; 0: they are not */
     double lingers;            /* for so many microseconds after a round with drafts those without take longer: drafters are not yet asleep */
     int hiccups;               /* every so many rounds take ten times as long; 0: none do */
@@ -74,6 +75,10 @@ static const struct machine machines[] = {
     {"two verifiers, slow at first", TWO, .alpha = 0.73, .slow = 40},
     {"two verifiers, fast at first", TWO, .alpha = 0.73, .slow = -40},
     {"two verifiers, slow for long", TWO, .alpha = 0.73, .slow = 200},
+    {"trees that are accepted, rows cost nothing", FAR, .wire = 40, .token = 20, .reads = 100, .alpha = 0.7, .tree = 550},
+    {"trees that are accepted, slow wire", FAR, .wire = 900, .token = 10, .reads = 2000, .alpha = 0.8, .tree = 600},
+    {"trees, multiply-adds are the limit", ZEN4, .wire = 5, .token = 17, .reads = 100, .alpha = 0.76, .tree = 500},
+    {"trees that fall", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.25, .tree = 120},
     {"cold, drafts are accepted", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.9, .cold = 1},
     {"cold, drafts fall", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.3, .cold = 1},
 };
@@ -116,10 +121,18 @@ static double served(const struct machine *machine, int length)
     return machine->ahead > 0 ? pow(machine->ahead, length) : 0;
 }
 
+/* Tokens of a round with so many drafts. */
+static double tokens_of(const struct machine *machine, int length)
+{
+    if (machine->tree == 0 || length == 0)
+        return adaptive_expected_tokens(machine->alpha, length);
+    return 1 + machine->alpha + machine->tree / 1e3 * log2(length);
+}
+
 /* Tokens by microsecond in the long run. */
 static double rate(const struct machine *machine, int sequences, int length)
 {
-    return sequences * adaptive_expected_tokens(machine->alpha, length) /
+    return sequences * tokens_of(machine, length) /
            (work_us(machine, sequences, length, length > 0) + (1 - served(machine, length)) * answer_us(machine, length));
 }
 
@@ -153,7 +166,7 @@ static double slowness(const struct job *job)
 static void begin_after(struct job *job, const struct machine *machine, int sequences, int timed, const struct adaptive_times *earlier,
                         const struct adaptive_past *past)
 {
-    *job = (struct job){.machine = machine, .sequences = sequences};
+    *job = (struct job){.machine = machine, .sequences = sequences, .adaptive.tokens.is_tree = machine->tree > 0};
     if (!machine->cold)
         adaptive_add_draft_step(&job->adaptive, (struct adaptive_draft_step){.rows = 4, .one_us = machine->token, .all_us = machine->token});
     for (int i = 0; !machine->cold && i < timed && adaptive_work_warm_up_rows(i) <= sequences * (ADAPTIVE_START + 1); i++)
@@ -179,8 +192,11 @@ static int happens(struct job *job, double probability)
 /* How many of these drafts are accepted: the same ones in each run. */
 static int stand(struct job *job, int length)
 {
+    double more = tokens_of(job->machine, length) - 1;
     int accepted = 0;
 
+    if (job->machine->tree > 0)
+        return (int)more + happens(job, more - floor(more));
     while (accepted < length && happens(job, job->machine->alpha))
         accepted++;
     return accepted;
@@ -237,14 +253,14 @@ static void take_round(struct job *job)
     job->before = job->length;
     job->round++;
     job->length = adaptive_choose(&job->adaptive, job->sequences);
-    assert_in_range(job->length, 0, ADAPTIVE_MOST);
+    assert_in_range(job->length, 0, job->machine->tree > 0 ? TREE_MOST : ADAPTIVE_MOST);
 }
 
 static double best_rate(const struct machine *machine, int sequences)
 {
     double best = 0;
 
-    for (int k = 0; k <= ADAPTIVE_MOST; k++)
+    for (int k = 0; k <= (machine->tree > 0 ? TREE_MOST : ADAPTIVE_MOST); k++)
         best = fmax(best, rate(machine, sequences, k));
     return best;
 }
@@ -591,6 +607,39 @@ static void test_adaptive__the_wait_for_more_drafts_than_it_chooses_is_measured_
     assert_true(fabs(terms.speedup * (terms.v + LONGER * terms.c) / adaptive_expected_tokens(0.7, LONGER) - 1) < 1e-9); /* none was judged */
 }
 
+/* Of a tree all of it was judged, and what its size gave is known of that size; of sizes that were not tried what began goes on. */
+static void test_adaptive__a_tree_gives_what_trees_of_its_size_gave(void **state)
+{
+    struct adaptive_tokens tokens = {.is_tree = 1}, other = tokens, again = tokens;
+
+    (void)state;
+    for (int size = 1; size <= ADAPTIVE_MOST; size++) {
+        int drafts = adaptive_tokens_drafts(&tokens, size);
+
+        assert_int_equal(adaptive_tokens_size(&tokens, drafts), size);
+        assert_int_equal(adaptive_tokens_size(&tokens, drafts + 1), drafts < 4 ? size + 1 : size);
+        assert_true(adaptive_tokens_expected(&tokens, size) > adaptive_tokens_expected(&tokens, size - 1));
+    }
+    assert_true(adaptive_tokens_size(&tokens, 0) == 0 && adaptive_tokens_drafts(&tokens, 0) == 0 && adaptive_tokens_expected(&tokens, 0) == 1);
+    assert_false(adaptive_tokens_known(&tokens));
+    for (int i = 0; i < 200; i++)
+        adaptive_tokens_add(&tokens, 13, i % 2 == 0 ? 3 : 4); /* counts as a tree of 12 */
+    assert_true(adaptive_tokens_known(&tokens));
+    assert_true(fabs(adaptive_tokens_expected(&tokens, adaptive_tokens_size(&tokens, 12)) - 4.5) < 0.1);
+    assert_true(adaptive_tokens_expected(&tokens, ADAPTIVE_MOST) > 4.6);
+    for (int i = 0; i < 200; i++)
+        adaptive_tokens_add(&other, 12, 0); /* then fewer nodes give nothing either */
+    for (int size = 1; size <= ADAPTIVE_MOST; size++)
+        assert_true(adaptive_tokens_expected(&other, size) >= adaptive_tokens_expected(&other, size - 1));
+    assert_true(adaptive_tokens_expected(&other, 1) < 1.4);
+    adaptive_tokens_recall(&again, &tokens, 32);
+    assert_true(again.tested[adaptive_tokens_size(&tokens, 12) - 1] == 32);
+    assert_true(adaptive_tokens_expected(&again, 7) > 4 && adaptive_tokens_expected(&again, 7) < adaptive_tokens_expected(&tokens, 7));
+    tokens.accepted[6] = 1e9; /* as a damaged file may have it */
+    adaptive_tokens_recall(&again, &tokens, 32);
+    assert_true(adaptive_tokens_expected(&again, 7) <= 13);
+}
+
 /* Of a proposal what comes behind the first draft that falls was not judged, and says nothing. */
 static void test_adaptive__drafts_behind_the_first_that_falls_count_nowhere(void **state)
 {
@@ -683,6 +732,7 @@ int main(void)
         cmocka_unit_test(test_adaptive__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_one),
         cmocka_unit_test(test_adaptive__the_wait_for_more_drafts_than_it_chooses_is_measured_too),
         cmocka_unit_test(test_adaptive__drafts_behind_the_first_that_falls_count_nowhere),
+        cmocka_unit_test(test_adaptive__a_tree_gives_what_trees_of_its_size_gave),
         cmocka_unit_test(test_adaptive__warm_up_rows_are_those_of_few_drafts),
         cmocka_unit_test(test_adaptive__expected_tokens_is_equation_1),
         cmocka_unit_test(test_adaptive__a_job_is_nearly_as_fast_as_with_the_best_fixed_length),
