@@ -17,6 +17,8 @@ const struct breakage_entry breakage_table[BREAKAGE_COUNT] = {
                             "equality"},
     [BREAKAGE_DRAFTER_BONUS] = {"drafter-bonus", "the token after a whole accepted draft is drawn from the drafter's last q",
                                 "ohdearquant/lattice#243", "equality"},
+    [BREAKAGE_LATE_ACCEPT] = {"late-accept", "drafts from the third of a proposal on are accepted, whatever p is",
+                              "accept-all, where it begins later than the tokens whose law is compared", "law"},
     [BREAKAGE_BRANCH_NOISE] = {"branch-noise", "what is drafted ahead is drawn with the noise that corrections are drawn with",
                                "vllm-project/vllm#54282", "draws", BREAKAGE_OF_BRANCHES, NULL},
     [BREAKAGE_BRANCH_VALUE] = {"branch-value", "of two drafts for a text ahead the likelier is proposed, as if it alone had been drawn",

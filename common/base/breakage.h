@@ -16,6 +16,7 @@ enum breakage {
     BREAKAGE_ACCEPT_ALL,
     BREAKAGE_STALE_ROW,
     BREAKAGE_DRAFTER_BONUS,
+    BREAKAGE_LATE_ACCEPT,
     BREAKAGE_BRANCH_NOISE,
     BREAKAGE_BRANCH_VALUE,
     BREAKAGE_STALE_PATH,
@@ -28,7 +29,7 @@ enum breakage {
 
 /* The names in the order of the enum, for the table of options. */
 #define BREAKAGE_NAMES                                                                                                                               \
-    "none|q-temperature|q-top-k|q-row|shared-coin|residual-p|accept-all|stale-row|drafter-bonus|branch-noise|branch-value|"                          \
+    "none|q-temperature|q-top-k|q-row|shared-coin|residual-p|accept-all|stale-row|drafter-bonus|late-accept|branch-noise|branch-value|"              \
     "stale-path|sibling-q|sibling-p|sibling-order|sibling-top-k"
 
 /* What a fault is about. */

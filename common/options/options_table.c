@@ -209,7 +209,8 @@ const struct option_entry option_table[] = {
      "times and with the sequences of the moment, so that a text which depends on its drafts is another one each time; or heuristic, which chooses each sequence's draft length instead of what is measured: first 5, two more, up to 12, after a "
      "proposal that was accepted whole, else one fewer, down to 1. None looks at the token drawn, so what comes out has the target's distribution all the same"},
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(limits.draft_deadline_ms), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "longest wait for a proposal before the target decodes without it; default 1000, of a check 20000. A drafter's usual time shortens it"},
+     "longest wait for a proposal before the target decodes without it; default 1000, of a check 20000. A drafter's usual time shortens "
+     "it, but where --draft-length is given and the text depends on drafts: so that the same seed gives it again"},
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "while the target verifies a draft, the drafter drafts for the texts that are most likely to come of it: where one of them comes, the next "
      "round waits for no draft. Default auto: where each rank has cores of its own. The text is the same"},

@@ -15,7 +15,7 @@ enum tree_kind {
     TREE_OWN = TREE_KINDS /* a drafter kind's own, which no name asks for */
 };
 
-enum { TREE_CHILDREN = 8 /* of a node at most */, TREE_DEEPEST = 32 };
+enum { TREE_CHILDREN = 8 /* of a node at most */, TREE_USUAL = 12 /* nodes, where none says how many */, TREE_DEEPEST = 32 };
 
 struct tree_shape {
     enum tree_kind kind;

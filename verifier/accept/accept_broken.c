@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* Algorithm 1 with a wrong coin (that of the draft, where its index is 0), or with the q of the row before. */
+/* Algorithm 1 with a wrong coin (that of the draft, where its index is 0), with the q of the row before, or without a test from the third draft on.
+ */
 static struct verdict reject(enum breakage breakage, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key)
 {
@@ -14,6 +15,8 @@ static struct verdict reject(enum breakage breakage, const struct target_row *ta
         const struct support *q = &proposal->q[breakage == BREAKAGE_Q_ROW && i > 0 ? i - 1 : i];
         double u = rng_uniform(&here, breakage == BREAKAGE_SHARED_COIN ? RNG_DRAFT : RNG_ACCEPT);
 
+        if (breakage == BREAKAGE_LATE_ACCEPT && i >= 2)
+            continue;
         if (!accept_test(u, accept_q(q, proposal->token[i], proposal->token[i]), accept_p(&targets[i], &proposal->q[i], proposal->token[i])))
             return verdict_of_chain(i, drafted, DRAW_RESIDUAL);
     }
@@ -92,7 +95,7 @@ struct verdict accept_broken_decide(enum breakage breakage, const struct samplin
 
     if (breakage == BREAKAGE_ACCEPT_ALL)
         return accept_all(sampling, targets, drafted);
-    if ((breakage == BREAKAGE_SHARED_COIN || breakage == BREAKAGE_Q_ROW) && !rule_of(sampling)->matches)
+    if ((breakage == BREAKAGE_SHARED_COIN || breakage == BREAKAGE_Q_ROW || breakage == BREAKAGE_LATE_ACCEPT) && !rule_of(sampling)->matches)
         return reject(breakage, targets, proposal, drafted, key);
     if (breakage_table[breakage].of == BREAKAGE_OF_SIBLINGS && breakage != BREAKAGE_SIBLING_TOP_K && !rule_of(sampling)->matches) {
         const struct siblings_broken broken = {.breakage = breakage, .how = rule_of(sampling)->siblings};

@@ -53,7 +53,7 @@ int check_draft_length(const struct check *check)
 {
     int asked = check->job->options->rounds.draft_length;
 
-    return asked < 0 && check->job->options->rounds.shape.kind != TREE_CHAIN ? CHECK_TREE : asked;
+    return asked < 0 && check->job->options->rounds.shape.kind != TREE_CHAIN ? TREE_USUAL : asked;
 }
 
 struct request check_request(const struct check *check, const struct request *prompt, int accept, int draft_length)

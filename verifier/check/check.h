@@ -13,10 +13,9 @@
 #include "verifier/check/check_sample.h"
 #include "verifier/job/job.h"
 
-/* A chance of a false alarm in a whole check: a third each for the law's sum over all texts, its worst text, and its lean to the draft. */
+/* A chance of a false alarm in a whole check: a quarter each for the law's sum over all texts, its worst text,
+ * its lean to the draft, and how often drafts were accepted by their place. */
 #define CHECK_ALARM 1e-6
-
-enum { CHECK_TREE = 12 /* drafts of a tree: so many that siblings are among them */ };
 
 struct check_sizes {
     int prompts;  /* at most */
@@ -47,7 +46,7 @@ int check_rule(const struct check *check, int depends_on_drafts);
 /* Runs the checks and reports. STATUS_CHECK when something does not hold. Collective over the group. */
 enum status check_run(struct job *job, struct peers *peers, const struct request_list *asked);
 
-/* --draft-length; where that is left to the lead CHECK_TREE of a tree, and -1 of a chain. */
+/* --draft-length; where that is left to the lead TREE_USUAL of a tree, so that siblings are among its drafts, and -1 of a chain. */
 int check_draft_length(const struct check *check);
 /* A request of the check's own: the prompt's options with this temperature where it has none, and a fixed draft length. */
 struct request check_request(const struct check *check, const struct request *prompt, int accept, int draft_length);

@@ -90,6 +90,16 @@ static json_t *contexts_of(const struct check_sample *sample)
     return array;
 }
 
+/* [tested, excess] by the draft's place. */
+static json_t *places_of(const struct check_sample *sample)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < sample->draft_length[1]; i++)
+        json_array_append_new(array, json_pack("[I, f]", (json_int_t)sample->place[i].tested, sample->place[i].excess));
+    return array;
+}
+
 static json_t *law_of(const struct check *check, int holds)
 {
     const struct check_sample *sample = &check->sample;
@@ -105,6 +115,9 @@ static json_t *law_of(const struct check *check, int holds)
     json_object_set_new(object, "impossible", json_integer(sample->impossible));
     json_object_set_new(object, "lean", real(sample->lean));
     json_object_set_new(object, "lean_bar", json_real(sample->lean_bar));
+    json_object_set_new(object, "accepted_beyond_overlap", places_of(sample));
+    json_object_set_new(object, "worst_place", json_integer(sample->worst_place));
+    json_object_set_new(object, "place_bar", json_real(sample->place_bar));
     json_object_set_new(object, "smallest_variation", json_real(sample->variation));
     json_object_set_new(object, "smallest_lean", json_real(sample->lean_seen));
     json_object_set_new(object, "total_variation", json_real(sample->distance));

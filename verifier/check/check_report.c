@@ -48,8 +48,21 @@ static void sum_equal(const struct check *check, struct check_result *result)
                  grouped_write(equal->tokens, tokens));
 }
 
+enum { PLACES = 120 };
+
+/* Where it is told how often drafts should be accepted: of the place that is farthest off. text: [PLACES] */
+static const char *write_places(const struct check_sample *sample, char *text)
+{
+    text[0] = '\0';
+    if (sample->place_bar > 0)
+        snprintf(text, PLACES, ", draft %d of a proposal accepted %+.0f times beyond what p and q say of at most %.0f", sample->worst_place + 1,
+                 sample->place[sample->worst_place].excess, sample->place_bar);
+    return text;
+}
+
 static void sum_sample(const struct check *check, struct check_result *result)
 {
+    char places[PLACES];
     const struct check_sample *sample = &check->sample;
     const struct check_context *worst = &sample->context[sample->worst];
     char samples[32];
@@ -63,8 +76,9 @@ static void sum_sample(const struct check *check, struct check_result *result)
     else if (result->is_blind)
         snprintf(result->found, sizeof result->found, "%s", too_few);
     else
-        snprintf(result->found, sizeof result->found, "G %.0f of at most %.0f, its worst text %.0f of %.0f, tokens with p > q %+.2f %% of %.2f %%%s",
-                 sample->g, sample->g_bar, worst->fit.g, sample->worst_bar, 100 * sample->lean, 100 * sample->lean_bar,
+        snprintf(result->found, sizeof result->found,
+                 "G %.0f of at most %.0f, its worst text %.0f of %.0f, tokens with p > q %+.2f %% of %.2f %%%s%s", sample->g, sample->g_bar,
+                 worst->fit.g, sample->worst_bar, 100 * sample->lean, 100 * sample->lean_bar, write_places(sample, places),
                  sample->impossible > 0 ? ", and tokens with p = 0" : "");
 }
 

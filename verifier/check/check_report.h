@@ -13,7 +13,7 @@ struct check_result {
     int is_blind;     /* it held, and would have whatever the law is: too few samples were asked for */
     int is_starved;   /* it held, and too few drafts came for that to say anything */
     char what[160];   /* what was compared */
-    char found[200];  /* and what came out */
+    char found[320];  /* and what came out */
 };
 
 /* Prints the table and the verdict, writes --json. STATUS_OK, STATUS_CHECK when something does not hold or was not seen for want of drafts,

@@ -12,7 +12,7 @@
 /* Requests of this check are numbered from here on: their random numbers are not those of the prompts. */
 enum { FIRST_REQUEST = 1 << 20, PLACES_TRIED = 8 };
 #define NEARLY_CERTAIN 0.9
-#define ALARM (CHECK_ALARM / 3)
+#define ALARM          (CHECK_ALARM / 4)
 
 /* One text under test, and the memory for it. */
 struct trial {
@@ -207,6 +207,10 @@ static enum status draw_samples(struct trial *trial)
     memset(trial->q1, 0, vocab * sizeof(double));
     memset(trial->q2, 0, CHECK_LAW_FOLLOWED * vocab * sizeof(double));
     status = job_pass(trial->check->job, &list, trial->check->peers, 0, 0, &watch, &figures);
+    for (int i = 0; i < MESSAGE_MAX_DRAFT; i++) {
+        trial->check->sample.place[i].tested += figures.overlap_at[i].tested;
+        trial->check->sample.place[i].excess += figures.overlap_at[i].excess;
+    }
     check_share_add(&trial->check->sample.share, figures.asked_rounds, figures.answered_rounds, figures.drafted_rounds);
     return status;
 }
@@ -258,7 +262,28 @@ static double chi_square_p(double g, double df)
     return df > 0 ? erfc((cbrt(g / df) - (1 - spread)) / sqrt(2 * spread)) / 2 : 1;
 }
 
-/* Three statistics share the chance of a false alarm: the sum over texts, the worst text, and the lean. */
+/* A request of L drafts a round tests a draft at place d in L - d rounds at most, as it has L + 1 tokens: so many values of a martingale there are,
+ * whatever comes, those that are not tested being 0. Each is in an interval of length 1 that is known before its coins are (Azuma 1967). Sets
+ * worst_place and returns the logarithm of a bound on the p-value of all places. */
+static double judge_places(struct check_sample *sample)
+{
+    double least = 0;
+    int places = sample->draft_length[1];
+
+    for (int i = 0; i < places; i++) {
+        double most = (double)sample->samples / 2 * (places - i + (i == 0)), excess = sample->place[i].excess;
+        double log_p = sample->place[i].tested > 0 ? log(2 * places) - 2 * excess * excess / most : 0;
+
+        if (log_p < least || sample->place_bar == 0) {
+            least = fmin(log_p, least);
+            sample->worst_place = i;
+            sample->place_bar = sample->place[i].tested > 0 ? most * bounds_mean(1, most, ALARM / places) : 0;
+        }
+    }
+    return least;
+}
+
+/* Four statistics share the chance of a false alarm: the sum over texts, the worst text, the lean, and what is accepted by place. */
 static void sum_up(struct check_sample *sample)
 {
     double n = (double)sample->samples, worst = 0;
@@ -287,18 +312,20 @@ static void sum_up(struct check_sample *sample)
     sample->lean_bar = bounds_mean(1, n, ALARM);
     sample->log_p = fmin(bounds_log_p(sample->g, sample->df), worst + log(sample->contexts));
     sample->log_p = fmin(sample->log_p, log(2) - 2 * n * sample->lean * sample->lean);
-    sample->log_p = sample->impossible > 0 ? -INFINITY : fmin(0, sample->log_p + log(3));
+    sample->log_p = fmin(sample->log_p, judge_places(sample));
+    sample->log_p = sample->impossible > 0 ? -INFINITY : fmin(0, sample->log_p + log(4));
     sample->p_chi_square = chi_square_p(sample->g, sample->df);
     sample->variation = check_share_found(bounds_variation(sample->df, ALARM, n), sample->tested, sample->samples);
     sample->lean_seen = check_share_found(bounds_mean_found(1, n, ALARM), sample->tested, sample->samples);
 }
 
-/* Drafts of the half of the requests that has more than one: so many in a tree that siblings are among them. */
+/* Drafts of the half of the requests that has more than one: so many in a tree that siblings are among them, and in a chain that some stand behind
+ * others. */
 static int longer_draft(const struct check *check)
 {
-    int asked = check_draft_length(check), most = check->job->options->rounds.shape.kind == TREE_CHAIN ? 4 : CHECK_TREE;
+    int asked = check_draft_length(check), most = check->job->options->rounds.shape.kind == TREE_CHAIN ? 4 : TREE_USUAL;
 
-    return asked < 2 ? 2 : asked < most ? asked : most;
+    return asked < 0 ? most : asked < 2 ? 2 : asked < most ? asked : most;
 }
 
 int64_t check_sample_tokens(const struct check *check)

@@ -7,6 +7,7 @@
 #include "common/base/bounds.h"
 #include "common/base/status.h"
 #include "verifier/check/check_share.h"
+#include "verifier/round/figures.h"
 #include <stdint.h>
 
 #define CHECK_SEEN_MOST 0.5 /* total variation, of any shape or towards the draft: a check that sees no less than that has seen nothing */
@@ -34,7 +35,10 @@ struct check_sample {
     double lean;          /* share of first tokens with p > q, less what is expected: below 0, the law leans to the draft */
     int worst;            /* the text whose own g is least probable */
     double g_bar, worst_bar, lean_bar; /* what must not be reached */
-    double log_p;         /* of all three statistics together: bound on the p-value */
+    struct overlap_figures place[MESSAGE_MAX_DRAFT]; /* how often drafts were accepted, by their place, where their overlap tells it: else zeros */
+    int worst_place;                                 /* the one whose excess is least probable */
+    double place_bar;                                /* which its excess must not reach; 0: none was tested so */
+    double log_p;                                    /* of all four statistics together: bound on the p-value */
     double p_chi_square;  /* of the sum, as the chi-square law has it: not proven, closer to the truth */
     /* the smallest total variation that this check finds with probability 0.999, whatever its shape, among drafted tokens: the mean over texts */
     double variation;

@@ -131,8 +131,9 @@ static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass
         request->index = (uint32_t)list->count++;
         request->sampling.temperature = pass->temperature;
         rule_set(&pass->rule, &request->sampling);
-        request->adaptive = pass->draft_length < 0 && sweep->job->options->rounds.shape.kind == TREE_CHAIN;
+        request->adaptive = pass->draft_length < 0;
         request->draft_length = pass->draft_length >= 0 ? pass->draft_length : request->draft_length > 0 ? request->draft_length : 4;
+        request_settle_tree(request, sweep->job->options);
     }
     return STATUS_OK;
 }

@@ -216,7 +216,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     TRY(verify_open(verify, &job->team, job->options->rounds.max_sequences, job->team.shard.max_outputs, max_ids(job->options)));
     verify->breakage = (enum breakage)job->options->checks.breakage;
     verify->synthetic_acceptance = job->options->rounds.synthetic_acceptance;
-    verify->measure_overlap = job->options->report.stats != NULL || job->options->report.sweep != NULL;
+    verify->measure_overlap = job->options->report.stats != NULL || job->options->report.sweep != NULL || job->options->checks.size != CHECK_OFF;
     lead->team = &job->team;
     lead->verify = verify;
     lead->peers = peers;

@@ -158,6 +158,7 @@ enum status request_check(struct request *request, const struct request_terms *t
     char reason[160];
     int more = request->max_tokens > 0;
 
+    request_settle_tree(request, terms->options);
     check_vocabulary(request, terms->vocab);
     if (request->error != NULL)
         return request->error == no_words ? request_no_memory() : STATUS_OK;
@@ -209,6 +210,16 @@ enum status request_add_tokens(struct request_list *list, const struct request_t
     request->max_tokens = request->min_tokens = request->logprobs = 0;
     request->scores = scores;
     return request_check(request, terms);
+}
+
+void request_settle_tree(struct request *request, const struct options *options)
+{
+    const struct rule *rule = rule_of(&request->sampling);
+
+    if (!request->adaptive || options->rounds.shape.kind == TREE_CHAIN || rule == NULL || rule->siblings == RULE_SIBLINGS_ANY)
+        return;
+    request->adaptive = 0;
+    request->draft_length = TREE_USUAL;
 }
 
 enum status request_expect_single(const struct request_list *list, const char *what)

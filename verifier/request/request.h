@@ -82,6 +82,9 @@ enum status request_add_tokens(struct request_list *list, const struct request_t
 enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path);
 /* For what has one completion of each prompt: STATUS_DATA where a request asks for several, with a line that names it. */
 enum status request_expect_single(const struct request_list *list, const char *what);
+/* Trees of drawn drafts have TREE_USUAL nodes, where the number is left open: that a tree was smaller, as q had no more tokens, depends on coins that
+ * are still to be used, so no size may follow from what became of it. */
+void request_settle_tree(struct request *request, const struct options *options);
 /* Does it ask for drafts? */
 int request_drafts(const struct request *request);
 /* The first one that drafts by a rule that is not lossless, or NULL. */

@@ -33,6 +33,12 @@ struct kind_figures {
     int64_t accepted, alone; /* drafts accepted that it proposed, and those of them that no other kind did */
 };
 
+/* Drafts at a place of proposals that were tested by rules whose overlap tells how often a draft is accepted. */
+struct overlap_figures {
+    int64_t tested;
+    double excess; /* how many more of them were accepted than their overlaps, sum of min(p, q), add up to */
+};
+
 struct figures {
     int64_t tokens; /* generated */
     int64_t drafted_rounds; /* rounds that verified at least one draft */
@@ -43,6 +49,7 @@ struct figures {
     int64_t tested[MESSAGE_MAX_DRAFT];   /* how often the draft at that place of a proposal was tested */
     int64_t accepted_at[MESSAGE_MAX_DRAFT]; /* and how often it was accepted */
     double overlap;         /* mean over tested drafts of the sum of min(p, q), which is the expected alpha; 0 when not measured */
+    struct overlap_figures overlap_at[MESSAGE_MAX_DRAFT]; /* zeros when not measured */
     double overlap_error;   /* standard error of the counted alpha around the expected one */
     int64_t full_rounds;    /* rounds whose proposal had the whole draft length that the request asks for */
     int64_t full_tokens;    /* tokens that these rounds gave: equation 1 (adaptive.c) is about them */

@@ -5,6 +5,7 @@
 #include "common/base/try.h"
 #include "verifier/round/lead_parts.h"
 #include <math.h>
+#include <string.h>
 
 static const struct lead_watch nobody;
 
@@ -46,6 +47,7 @@ static void sum_up(struct lead *lead, int64_t started)
 
     figures->wall_ns = clock_ns() - started;
     figures->steps = lead->verify->step.count;
+    memcpy(figures->overlap_at, lead->verify->by_place, sizeof figures->overlap_at);
     if (lead->verify->overlaps > 0) {
         figures->overlap = lead->verify->overlap / (double)lead->verify->overlaps;
         figures->overlap_error = sqrt(lead->verify->overlap_variance) / (double)lead->verify->overlaps;

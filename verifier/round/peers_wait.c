@@ -64,8 +64,9 @@ static int64_t steps_ns(const struct peer *peer, int tokens)
 }
 
 /* PATIENCE times the drafter's usual time, or that of its steps; --draft-deadline before its first answers and at the start of a request, where it
- * counts from the round: the target may have read its prompt before. Never later than the round's own deadline, so a drafter that is found again
- * during a round gets what is left of it. */
+ * counts from the round: the target may have read its prompt before. So it is where the text depends on what is drafted and the length is one that
+ * was asked for: another proposal less would be another text. Never later than the round's own deadline, so a drafter that is found again during a
+ * round gets what is left of it. */
 static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence, const struct draft_link *link)
 {
     int64_t steps = (int64_t)(PATIENCE * (double)steps_ns(peer, link->wanted));
@@ -74,7 +75,7 @@ static int64_t deadline_of(const struct peers *peers, const struct peer *peer, c
     int64_t asked = sequence->rounds == 0 && link->asked_ns < peers->round_ns ? peers->round_ns : link->asked_ns;
 
     wait = wait > steps ? wait : steps;
-    if (peers->patient || peer->answers < 4 || sequence->rounds == 0)
+    if (peers->patient || peer->answers < 4 || sequence->rounds == 0 || sequence->repeats)
         wait = peers->longest_ns;
     wait = asked + (wait < peers->longest_ns ? wait : peers->longest_ns);
     return wait < latest ? wait : latest;

@@ -237,6 +237,8 @@ static void add_overlaps(struct verify *verify, const struct target_row *targets
         verify->overlap += overlap;
         verify->overlap_variance += overlap * (1 - overlap);
         verify->overlaps++;
+        verify->by_place[depth].tested++;
+        verify->by_place[depth].excess += (depth < verdict->accepted) - overlap;
     }
 }
 

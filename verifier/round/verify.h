@@ -8,6 +8,7 @@
 #include "common/base/breakage.h"
 #include "verifier/accept/accept.h"
 #include "verifier/accept/explained.h"
+#include "verifier/round/figures.h"
 #include "verifier/round/sequence.h"
 #include "verifier/team/team.h"
 
@@ -52,6 +53,7 @@ struct verify {
     int measure_overlap;          /* add up the sum of min(p, q) of every tested draft; costs a little time */
     double overlap, overlap_variance; /* sums over tested drafts of the overlap o = sum of min(p, q), and of o (1 - o) */
     int64_t overlaps;
+    struct overlap_figures by_place[MESSAGE_MAX_DRAFT]; /* the same by the draft's place in its proposal */
     enum breakage breakage;       /* a fault put in on purpose, by `tandem check` */
     double synthetic_acceptance;  /* drafts are accepted with this probability, NOT LOSSLESS; -1: by the target */
     struct span_sum step, decide; /* time of the forward and evidence; time of deciding */

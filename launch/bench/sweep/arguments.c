@@ -7,6 +7,7 @@
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
 #include "common/options/options_table.h"
+#include "common/sample/sampling.h"
 #include "launch/bench/report/alpha_file.h"
 #include <errno.h>
 #include <stdio.h>
@@ -166,7 +167,7 @@ static enum status take(struct bench *bench, const char *name, const char *value
     } else if (strcmp(name, "tandem") == 0)
         bench->tandem = value;
     else if (strcmp(name, "draft-lengths") == 0)
-        return plan_read_list(name, value, 0, 32, 1, 1, &options->draft_lengths);
+        return plan_read_list(name, value, 0, SAMPLING_MAX_DRAFT, 1, 1, &options->draft_lengths);
     else if (strcmp(name, "temperatures") == 0)
         return plan_read_list(name, value, 0, 100, 0, 0, &options->temperatures);
     else if (strcmp(name, "batches") == 0)

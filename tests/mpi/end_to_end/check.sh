@@ -81,6 +81,11 @@ breaks q-temperature draws --law-contexts 2
 breaks accept-all equality --law-contexts 2
 breaks stale-path equality --tree dynamic --law-contexts 2
 [ "$amount" = small ] || breaks residual-p law --law-samples 1600 # its power needs the samples
+if [ "$amount" != small ]; then # of which the law of two tokens shows nothing: how often drafts are accepted by their place does
+    check late-accept 10 --verifiers 1 --break late-accept --law-contexts 4 --law-samples 1600
+    says late-accept "draft [34] of a proposal accepted \+[0-9]* times beyond"
+    says late-accept "^NOT LOSSLESS, broken on purpose by --break late-accept .*seen by law$"
+fi
 if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     passes exit --verifiers 1 --draft self:layers=3 --law-contexts 3
     passes siblings --verifiers 2 --accept without-replacement --tree top-k --temperature 1 --law-contexts 3

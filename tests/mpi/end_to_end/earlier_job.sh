@@ -40,10 +40,16 @@ same second first
 
 # An earlier job's file says that drafts give nothing, or that they give all: so the next job drafts never, or from its first rounds on.
 of=$(grep -o '"of": "[^"]*drafted by its own[^"]* 1 verifiers[^"]*4 sequences, cache F32[^"]*"' "$KEPT" | head -n 1)
-# keep BY RATIO REST_US: so it is kept.
+# keep BY RATIO REST_US: so it is kept, of an idle host as of a busy one.
 keep() {
-    printf '[{%s, "step_us": [[1, 300], [2, 310]], "drafts": [{"by": "%s, run-ahead auto, rounded 0, copies of 0 after 0", "accepted": [[40, 39]], "wait_us": [[1, 9, 1]], ' "$of" "$1" >"$KEPT"
-    printf '"ratio": [4, 8, %s], "rest_us": %s, "alone_us": 0, "rests": 1}]}]' "$2" "$3" >>"$KEPT"
+    local host terms between='['
+    printf '[{%s, "step_us": [[1, 300], [2, 310]], "drafts": ' "$of" >"$KEPT"
+    for host in '' ', on a busy host'; do
+        terms="$1, run-ahead auto, rounded 0, copies of 0 after 0$host"
+        printf '%s{"by": "%s", "accepted": [[40, 39]], "wait_us": [[1, 9, 1]], "ratio": [4, 8, %s], "rest_us": %s, "alone_us": 0, "rests": 1}' "$between" "$terms" "$2" "$3" >>"$KEPT"
+        between=', '
+    done
+    printf ']}]' >>"$KEPT"
 }
 # drafted NAME TEST: of the job's figure of drafted tokens.
 drafted() {

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 2, PROMPTS = 4, LENGTH = 3, TOKENS = 20, OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, TOP = 3, TEXT = 256 };
+enum { SLOTS = 2, PROMPTS = 4, LENGTH = 3, TOKENS = 20, OUTPUTS = SLOTS * (OPTIONS_CHAIN + 1), TOP = 3, TEXT = 256 };
 
 static struct pair pair;
 
