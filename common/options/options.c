@@ -604,9 +604,17 @@ int options_drafts(const struct options *options)
     return !options->rounds.solo && options->ranks.drafters != 0 && (options->model.target == NULL || options->model.draft != NULL);
 }
 
+int options_length(const struct options *options)
+{
+    const struct rule *rule = rule_of(&options->request.sampling);
+    int is_drawn = rule != NULL && rule->trees && rule->siblings != RULE_SIBLINGS_ANY;
+
+    return options->rounds.draft_length < 0 && options->rounds.shape.kind != TREE_CHAIN && is_drawn ? TREE_USUAL : options->rounds.draft_length;
+}
+
 int options_most_drafts(const struct options *options)
 {
-    int is_more = options->rounds.shape.kind != TREE_CHAIN || options->rounds.draft_length > OPTIONS_CHAIN || options->report.sweep != NULL;
+    int is_more = options->rounds.shape.kind != TREE_CHAIN || options->rounds.draft_length > OPTIONS_CHAIN;
 
     return is_more ? SAMPLING_MAX_DRAFT : OPTIONS_CHAIN;
 }

@@ -228,8 +228,10 @@ int options_draft_vocab(const struct options *options, int vocab);
 
 /* Is anything drafted, but for requests that ask for none: are there a drafter and what drafts, and no --solo? */
 int options_drafts(const struct options *options);
-/* Drafts of a sequence's round at most: OPTIONS_CHAIN, or SAMPLING_MAX_DRAFT where trees, a longer --draft-length or a bench are asked for, for which
- * steps then have room. */
+/* The draft length of requests that name neither one nor another rule; -1: it is left to the lead, as it is not of trees of drawn drafts. */
+int options_length(const struct options *options);
+/* Drafts of a sequence's round at most: OPTIONS_CHAIN, or SAMPLING_MAX_DRAFT where trees or a longer --draft-length are asked for, for which steps
+ * then have room. */
 int options_most_drafts(const struct options *options);
 /* Are there copies beside a draft model? */
 int options_copies(const struct options *options);

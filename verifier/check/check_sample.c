@@ -267,20 +267,20 @@ static double chi_square_p(double g, double df)
  * worst_place and returns the logarithm of a bound on the p-value of all places. */
 static double judge_places(struct check_sample *sample)
 {
-    double least = 0;
+    double worst = INFINITY;
     int places = sample->draft_length[1];
 
     for (int i = 0; i < places; i++) {
         double most = (double)sample->samples / 2 * (places - i + (i == 0)), excess = sample->place[i].excess;
-        double log_p = sample->place[i].tested > 0 ? log(2 * places) - 2 * excess * excess / most : 0;
+        double log_p = log(2 * places) - 2 * excess * excess / most;
 
-        if (log_p < least || sample->place_bar == 0) {
-            least = fmin(log_p, least);
+        if (sample->place[i].tested > 0 && log_p < worst) {
+            worst = log_p;
             sample->worst_place = i;
-            sample->place_bar = sample->place[i].tested > 0 ? most * bounds_mean(1, most, ALARM / places) : 0;
+            sample->place_bar = most * bounds_mean(1, most, ALARM / places);
         }
     }
-    return least;
+    return fmin(worst, 0);
 }
 
 /* Four statistics share the chance of a false alarm: the sum over texts, the worst text, the lean, and what is accepted by place. */

@@ -174,16 +174,17 @@ static enum status say_wrong(const struct request_list *requests)
 static void warn_of_cost(const struct job *job, const struct figures *figures, const struct adaptive *adaptive, const struct adaptive_terms *terms)
 {
     enum tree_kind shape = job->options->rounds.shape.kind;
+    int length = options_length(job->options);
     double with, without;
     char why[WHY_TEXT] = "";
 
-    if (job->options->rounds.draft_length <= 0 || job->options->report.quiet || 2 * figures->answered_rounds < figures->rounds ||
+    if (length <= 0 || job->options->report.quiet || 2 * figures->answered_rounds < figures->rounds ||
         !adaptive_drafts_cost(adaptive, &with, &without))
         return;
     if (terms != NULL)
         why_write(terms, with / without, why);
-    log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --%s out, or --solo%s%s",
-             job->options->rounds.draft_length, with, without,
+    log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --%s out, or --solo%s%s", length, with,
+             without,
              shape == TREE_CHAIN ? "draft-length"
              : shape == TREE_OWN ? "draft"
                                  : "tree",
@@ -195,7 +196,7 @@ static void say_if_rested(const struct job *job, const struct figures *figures, 
 {
     char why[WHY_TEXT];
 
-    if (job->options->rounds.draft_length >= 0 || job->options->report.quiet || figures->steps < TELLING_STEPS ||
+    if (options_length(job->options) >= 0 || job->options->report.quiet || figures->steps < TELLING_STEPS ||
         2 * figures->asked_rounds >= figures->rounds)
         return;
     why_write(terms, 0, why);
@@ -218,7 +219,7 @@ static void say_if_it_varies(const struct job *job, const struct peers *peers)
     const struct rule *rule = rule_of(&options->request.sampling);
     int by_price = options->rounds.stopping.kind == STOPPING_BATCH;
 
-    if (options->request.sampling.seed != 0 && (options->rounds.draft_length < 0 || by_price) && peers->count > 0 && !options->report.quiet &&
+    if (options->request.sampling.seed != 0 && (options_length(options) < 0 || by_price) && peers->count > 0 && !options->report.quiet &&
         rule != NULL && rule->depends_on_drafts)
         log_info("--seed alone does not repeat a text, whose draft lengths depend on time here: %s--accept coupled does",
                  options->rounds.stopping.kind == STOPPING_HEURISTIC || by_price ? "" : "--draft-length K or ");
@@ -277,8 +278,9 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
             TRY(status);
         adaptive = &job->learnt; /* by the last pass */
     }
-    known = peers->count > 0 && job->options->rounds.shape.kind == TREE_CHAIN && /* it is of chains */
-            adaptive_explain(adaptive, at_once(&lead.figures), job->options->rounds.draft_length, &terms);
+    known = peers->count > 0 &&
+            (job->options->rounds.shape.kind == TREE_CHAIN || options_length(job->options) < 0) && /* of trees sizes that it chose */
+            adaptive_explain(adaptive, at_once(&lead.figures), options_length(job->options), &terms);
     if (passes != NULL)
         TRY(report_passes(job, drafters, passes, known ? &terms : NULL));
     else

@@ -97,12 +97,13 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
         log_error("--sweep: a pass has the acceptance rule '%s', expected one of " RULE_NAMES ", or one with its number, as lenience=0.5", accept);
         return STATUS_DATA;
     }
-    if (pass->draft_length >= -1 && pass->draft_length <= MESSAGE_MAX_DRAFT && pass->temperature >= 0 && pass->temperature <= 100 &&
-        pass->sequences >= 1 && pass->sequences <= sweep->job->options->rounds.max_sequences && pass->prompts >= 1)
+    if (pass->draft_length >= -1 && pass->draft_length <= options_most_drafts(sweep->job->options) && pass->temperature >= 0 &&
+        pass->temperature <= 100 && pass->sequences >= 1 && pass->sequences <= sweep->job->options->rounds.max_sequences && pass->prompts >= 1)
         return STATUS_OK;
     log_error("--sweep: a pass has a draft length of %d, a temperature of %g, %d sequences at once and %d prompts, expected -1 to %d, 0 to 100, "
               "1 to %d (--max-sequences), at least 1",
-              pass->draft_length, pass->temperature, pass->sequences, pass->prompts, MESSAGE_MAX_DRAFT, sweep->job->options->rounds.max_sequences);
+              pass->draft_length, pass->temperature, pass->sequences, pass->prompts, options_most_drafts(sweep->job->options),
+              sweep->job->options->rounds.max_sequences);
     return STATUS_DATA;
 }
 

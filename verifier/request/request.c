@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CHAIN_USUAL = 4 /* drafts of a chain, where none says how many */ };
+
 /* The reason where there was no memory for a reason: the request counts as wrong, and the run ends. */
 static char no_words[] = "no memory to say what is wrong";
 
@@ -56,7 +58,7 @@ enum status request_add(struct request_list *list, const struct request_terms *t
                              .logprobs = options->request.logprobs,
                              .echo = options->request.echo,
                              .bias = list->bias,
-                             .draft_length = options->rounds.draft_length < 0 ? 4 : options->rounds.draft_length,
+                             .draft_length = options->rounds.draft_length < 0 ? CHAIN_USUAL : options->rounds.draft_length,
                              .adaptive = options->rounds.draft_length < 0,
                              .ignore_eos = options->request.ignore_eos};
     list->count++;
@@ -216,10 +218,10 @@ void request_settle_tree(struct request *request, const struct options *options)
 {
     const struct rule *rule = rule_of(&request->sampling);
 
-    if (!request->adaptive || options->rounds.shape.kind == TREE_CHAIN || rule == NULL || rule->siblings == RULE_SIBLINGS_ANY)
+    if (!request->adaptive || options->rounds.shape.kind == TREE_CHAIN || rule == NULL || (rule->trees && rule->siblings == RULE_SIBLINGS_ANY))
         return;
     request->adaptive = 0;
-    request->draft_length = TREE_USUAL;
+    request->draft_length = rule->trees ? TREE_USUAL : CHAIN_USUAL;
 }
 
 enum status request_expect_single(const struct request_list *list, const char *what)

@@ -82,8 +82,9 @@ enum status request_add_tokens(struct request_list *list, const struct request_t
 enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path);
 /* For what has one completion of each prompt: STATUS_DATA where a request asks for several, with a line that names it. */
 enum status request_expect_single(const struct request_list *list, const char *what);
-/* Trees of drawn drafts have TREE_USUAL nodes, where the number is left open: that a tree was smaller, as q had no more tokens, depends on coins that
- * are still to be used, so no size may follow from what became of it. */
+/* Where the number of drafts is left open in a job of trees: trees of drawn drafts have TREE_USUAL nodes, for that one was smaller, as q had no more
+ * tokens, depends on coins that are still to be used, so no size may follow from what became of it; chains, which a rule gets that decides about no
+ * trees, have the usual length of a chain, for what trees gave says nothing of them. */
 void request_settle_tree(struct request *request, const struct options *options);
 /* Does it ask for drafts? */
 int request_drafts(const struct request *request);

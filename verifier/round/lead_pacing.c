@@ -23,6 +23,12 @@ static int is_whole(const struct lead *lead, const struct sequence *sequence, co
     return outcome->refused < 0 && sequence->linked == 1 && !lead->drafting.adaptive.tokens.is_tree;
 }
 
+/* Where trees are chosen, others than those, which a request asked for itself, say nothing of what trees of a size give. */
+static int says_of_size(const struct lead *lead, const struct sequence *sequence)
+{
+    return sequence->request->adaptive || !lead->drafting.adaptive.tokens.is_tree;
+}
+
 void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 {
     struct adaptive_round round = {
@@ -43,8 +49,9 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         }
         adaptive |= lead->slots.ready[i]->request->adaptive;
         /* What nothing followed was accepted as far as it went; of a tree other drafts were not, and they are what another draft may be. */
-        adaptive_add_verdict(&lead->drafting.adaptive, is_whole(lead, lead->slots.ready[i], outcome) ? outcome->accepted : outcome->drafted,
-                             outcome->accepted);
+        if (says_of_size(lead, lead->slots.ready[i]))
+            adaptive_add_verdict(&lead->drafting.adaptive, is_whole(lead, lead->slots.ready[i], outcome) ? outcome->accepted : outcome->drafted,
+                                 outcome->accepted);
     }
     adaptive_add_round(&lead->drafting.adaptive, &round);
     lead->peers->price = lead->drafting.by_price ? adaptive_price(&lead->drafting.adaptive, round.sequences) : 0;

@@ -208,7 +208,7 @@ void forecast_cell(const struct forecast_draft *draft, const struct forecast_ran
 void forecast_best(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int sequences, int tokens, struct forecast *forecast)
 {
     forecast_cell(draft, ranks, 0, sequences, tokens, forecast);
-    for (int k = 1; k <= FORECAST_LONGEST; k++) {
+    for (int k = 1; k <= FORECAST_CHOSEN; k++) {
         struct forecast here;
 
         forecast_cell(draft, ranks, k, sequences, tokens, &here);

@@ -5,7 +5,13 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_FORECAST_H
 #define TANDEM_LAUNCH_BENCH_REPORT_FORECAST_H
 
-enum { FORECAST_PLACES = 8, FORECAST_GUESSES = 8, FORECAST_POINTS = 72, FORECAST_LONGEST = 63 /* draft */ };
+enum {
+    FORECAST_PLACES = 8,
+    FORECAST_GUESSES = 8,
+    FORECAST_POINTS = 72,
+    FORECAST_LONGEST = 63 /* draft */,
+    FORECAST_CHOSEN = 12 /* that a lead chooses */
+};
 
 /* A time by a number: straight between those that were measured, and on beyond the last two. */
 struct forecast_line {
@@ -51,7 +57,7 @@ double forecast_line_at(const struct forecast_line *line, double x);
 /* So many drafts a round and sequences at once, completions of so many tokens. draft: NULL where draft_length is 0. */
 void forecast_cell(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int draft_length, int sequences, int tokens,
                    struct forecast *forecast);
-/* The fastest draft length of 0 to FORECAST_LONGEST, as a lead that chooses well would. */
+/* The fastest draft length of 0 to FORECAST_CHOSEN, as a lead that chooses well would. */
 void forecast_best(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int sequences, int tokens, struct forecast *forecast);
 
 #endif

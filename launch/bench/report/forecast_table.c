@@ -108,7 +108,7 @@ static enum forecast_part worst(const struct measured *f, double off)
 /* Was it left to the lead whether to draft, and did it mostly not, where drafts were predicted? Then no part of a round is to blame. */
 static int has_rested(const struct run_cell *cell, const struct measured *f)
 {
-    return cell->draft_length < 0 && f->forecast.draft_length > 0 && 2 * (double)f->hits.rounds < f->rounds;
+    return cell->draft_length < 0 && f->forecast.draft_length > 0 && 2 * ((double)f->hits.rounds + f->fallback_rounds) < f->rounds;
 }
 
 static void write_reason(const struct run_cell *cell, const struct measured *f, double off, FILE *to)

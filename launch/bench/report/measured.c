@@ -5,6 +5,7 @@
 #include "launch/bench/report/account.h"
 #include "launch/bench/report/forecast_file.h"
 #include "launch/bench/report/theory.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,7 +317,9 @@ static double number(const json_t *object, const char *key)
 
 static void take_forecast(const json_t *from, struct measured *measured)
 {
-    measured->forecast = (struct forecast){.draft_length = (int)number(from, "draft_length"),
+    double length = fmin(fmax(number(from, "draft_length"), 0), FORECAST_LONGEST); /* a damaged file may have any */
+
+    measured->forecast = (struct forecast){.draft_length = (int)length,
                                            .tokens_per_second = number(from, "tokens_per_second"),
                                            .tokens_per_round = number(from, "tokens_per_round"),
                                            .round_us = number(from, "round_us"),

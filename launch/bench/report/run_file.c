@@ -169,7 +169,10 @@ static enum status read_pass(const char *path, const struct run *run, json_t *fr
     pass->full_tokens = n[8];
     pass->fallback_rounds = n[9];
     pass->hits.rounds = json_integer_value(json_object_get(from, "answered_rounds"));
-    read_ahead(json_object_get(from, "run_ahead"), pass);
+    if (json_object_get(from, "run_ahead") != NULL)
+        read_ahead(json_object_get(from, "run_ahead"), pass);
+    else /* an earlier version's */
+        pass->hits.hits = json_integer_value(json_object_get(from, "ahead_hits"));
     read_counts(tested, pass->tested);
     read_counts(accepted, pass->accepted_at);
     return read_ends(path, ends, pass);

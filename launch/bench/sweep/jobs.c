@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LONGEST "63"
+_Static_assert(SAMPLING_MAX_DRAFT == 63, "the longest draft");
+
 enum status bench_begin_words(const struct bench *bench, int at, const char *prompts, struct child_words *words)
 {
     const struct placement *placement = &bench->placement[at];
@@ -54,6 +57,12 @@ enum status bench_sweep_words(struct bench *bench, int at, const char *folder, c
         TRY(child_add(words, options[i]));
         TRY(child_add(words, bench->text[i]));
     }
+    for (int i = 0; i < plan->cells; i++)
+        if (plan->cell[i].draft_length > OPTIONS_CHAIN) { /* then steps have room for it; each pass says its own */
+            TRY(child_add(words, "--draft-length"));
+            TRY(child_add(words, LONGEST));
+            break;
+        }
     return child_add(words, "--ignore-eos");
 }
 

@@ -445,7 +445,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     options_release(&options);
     assert_taken("--tree dynamic", &options);
     assert_int_equal(options_most_drafts(&options), SAMPLING_MAX_DRAFT);
-    assert_true(options.rounds.shape.kind == TREE_DYNAMIC && options.rounds.draft_length < 0);
+    assert_true(options.rounds.shape.kind == TREE_DYNAMIC && options_length(&options) < 0);
     options_release(&options);
     assert_taken("--tree top-k:depth=3 --draft-length 7 --temperature 0.8 --accept coupled", &options);
     assert_true(options.rounds.shape.kind == TREE_TOP_K && options.rounds.shape.depth == 3 && options.rounds.draft_length == 7);
@@ -467,7 +467,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     assert_true(options.rounds.stopping.kind == STOPPING_HEURISTIC && options.rounds.draft_length < 0);
     options_release(&options);
     assert_taken("--tree iid:depth=4 --temperature 0.8 --accept multistep", &options);
-    assert_true(options.rounds.shape.kind == TREE_IID && options.rounds.shape.depth == 4 && options.rounds.draft_length < 0);
+    assert_true(options.rounds.shape.kind == TREE_IID && options.rounds.shape.depth == 4 && options_length(&options) == TREE_USUAL);
     options_release(&options);
     assert_taken("--tree chain", &options);
     assert_true(options.rounds.shape.kind == TREE_CHAIN && options.rounds.draft_length < 0);

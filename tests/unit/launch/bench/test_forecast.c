@@ -188,7 +188,7 @@ static void test_forecast__the_best_length_is_the_fastest(void **state)
     (void)state;
     forecast_best(&good, &ranks, 1, 100, &best);
     assert_true(best.draft_length > 2);
-    for (int k = 0; k <= FORECAST_LONGEST; k++) {
+    for (int k = 0; k <= FORECAST_CHOSEN; k++) {
         forecast_cell(&good, &ranks, k, 1, 100, &f);
         assert_true(f.tokens_per_second <= best.tokens_per_second);
     }

@@ -476,6 +476,37 @@ static void test_request__what_the_user_says_holds_for_the_built_in_prompts(void
     request_release(&list);
 }
 
+/* Of trees whose tokens are compared the lead chooses the size; drawn ones and chains beside them have one of their own. */
+static void test_request__a_length_left_open_is_the_leads_where_it_may_be(void **state)
+{
+    static const struct {
+        const char *keys;
+        int adaptive, draft_length;
+    } cases[] = {{"", 1, 4},
+                 {", \"accept\": \"walk\", \"temperature\": 1", 1, 4},
+                 {", \"accept\": \"multistep\", \"temperature\": 1", 0, 12},
+                 {", \"accept\": \"multistep\"", 1, 4}, /* greedy */
+                 {", \"accept\": \"rejection\", \"temperature\": 1", 0, 4},
+                 {", \"accept\": \"rejection\", \"temperature\": 1, \"draft_length\": 40", 0, 40}};
+    struct options own = {
+        .request.sampling = sampling_default, .request.max_tokens = 4, .request.n = 1, .rounds.draft_length = -1, .rounds.shape.kind = TREE_DYNAMIC};
+    const struct request_terms terms = {.options = &own, .tokenizer = tokenizer, .context = CONTEXT, .vocab = tokenizer_size(tokenizer)};
+    struct request_list list = {0};
+    char line[160];
+
+    (void)state;
+    own.request.sampling.temperature = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int length = snprintf(line, sizeof line, "{\"prompt\": \"a\"%s}", cases[i].keys);
+
+        assert_int_equal(request_add_line(&list, &terms, line, (size_t)length, (int)i + 1), STATUS_OK);
+        assert_null(list.request[i].error);
+        assert_int_equal(list.request[i].adaptive, cases[i].adaptive);
+        assert_int_equal(list.request[i].draft_length, cases[i].draft_length);
+    }
+    request_release(&list);
+}
+
 static void test_request__wrong_values_are_named(void **state)
 {
     (void)state;
@@ -787,6 +818,7 @@ int main(void)
         cmocka_unit_test(test_request__no_stop_may_be_said_as_null),
         cmocka_unit_test(test_request__a_list_of_all_prompts_is_told_how_to_be_lines),
         cmocka_unit_test(test_request__what_the_user_says_holds_for_the_built_in_prompts),
+        cmocka_unit_test(test_request__a_length_left_open_is_the_leads_where_it_may_be),
         cmocka_unit_test(test_request__wrong_values_are_named),
         cmocka_unit_test(test_request__completions_have_limits),
         cmocka_unit_test(test_request__a_result_has_no_more_than_there_is_room_for),

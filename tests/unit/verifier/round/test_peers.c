@@ -374,6 +374,19 @@ static void test_peers__a_deadline_leaves_time_for_the_drafters_steps(void **sta
     }
 }
 
+/* A text that the same seed is to give again waits for its draft as long as the user said: a proposal less would be another text. */
+static void test_peers__a_text_that_is_to_repeat_waits_the_whole_deadline(void **state)
+{
+    (void)state;
+    open_all(1);
+    sequence[0].repeats = 1;
+    for (int round = 0; round < 5; round++) {
+        propose(1, 0);
+        assert_int_equal(take_round(), 0);
+    }
+    assert_int_equal(take_round(), DEADLINE_MS);
+}
+
 /* A drafter is found again and gets a long text, of which no draft is wanted: nobody waits for its reading. */
 static void test_peers__a_reader_that_is_to_draft_nothing_holds_nobody(void **state)
 {
@@ -423,6 +436,7 @@ int main(void)
         cmocka_unit_test_teardown(test_peers__two_kinds_draft_for_one_request, close_all),
         cmocka_unit_test_teardown(test_peers__a_kind_that_is_lost_leaves_the_other, close_all),
         cmocka_unit_test_teardown(test_peers__a_deadline_leaves_time_for_the_drafters_steps, close_all),
+        cmocka_unit_test_teardown(test_peers__a_text_that_is_to_repeat_waits_the_whole_deadline, close_all),
         cmocka_unit_test_teardown(test_peers__a_reader_that_is_to_draft_nothing_holds_nobody, close_all),
         cmocka_unit_test_teardown(test_peers__a_request_that_needs_q_has_one_drafter, close_all),
     };

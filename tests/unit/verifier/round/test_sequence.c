@@ -222,6 +222,25 @@ static void test_sequence__offer_of_a_tree_is_taken_where_the_rule_decides_about
     }
 }
 
+/* Where the text depends on drafts, of a length that the request itself has. */
+static void test_sequence__a_text_is_to_repeat_where_nothing_but_its_seed_decides(void **state)
+{
+    static const struct {
+        double temperature;
+        int accept, adaptive, repeats;
+    } cases[] = {{0, ACCEPT_REJECTION, 0, 0}, {0.8, ACCEPT_REJECTION, 0, 1}, {0.8, ACCEPT_REJECTION, 1, 0}, {0.8, ACCEPT_COUPLED, 0, 0}};
+    struct rig *rig = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sequence_close(&rig->sequence);
+        rig->request.sampling.temperature = cases[i].temperature;
+        rig->request.sampling.accept = cases[i].accept;
+        rig->request.adaptive = cases[i].adaptive;
+        assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, NULL, NULL, 0, CONTEXT), STATUS_OK);
+        assert_int_equal(rig->sequence.repeats, cases[i].repeats);
+    }
+}
+
 static void test_sequence__offer_of_more_than_was_asked_for_is_cut(void **state)
 {
     struct rig *rig = *state;
@@ -404,6 +423,7 @@ int main(void)
         RIGGED(test_sequence__offer_copies_what_fits),
         RIGGED(test_sequence__offer_refuses_what_was_drafted_on_something_else),
         RIGGED(test_sequence__offer_of_a_tree_is_taken_where_the_rule_decides_about_it),
+        RIGGED(test_sequence__a_text_is_to_repeat_where_nothing_but_its_seed_decides),
         RIGGED(test_sequence__offer_of_more_than_was_asked_for_is_cut),
         RIGGED(test_sequence__what_is_drafted_ahead_lies_on_the_shelf_until_its_tokens_are_committed),
         RIGGED(test_sequence__of_several_texts_that_which_is_committed_is_taken),
