@@ -18,7 +18,7 @@ enum { MOST_CELLS = 256, SETTINGS = 5, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 3
 enum {
     QUICK_REQUESTS = 40000,
     REQUESTS = 60000,
-    TREE_REQUESTS = 100000, /* fewer do not see that a token of another path is counted */
+    TREE_REQUESTS = 200000, /* fewer do not see that a token of another path is counted */
     WIDE_REQUESTS = 150000,
     LONG_REQUESTS = 16000000,
     SANITIZED_REQUESTS = 2000
