@@ -641,6 +641,14 @@ static void test_compare__heads_with_what_differs(void **state)
                  "NOT LOSSLESS: a rule of --accepts does not keep the target's distribution.\n\n");
 }
 
+/* A folder with such predictions, read. */
+static void open_predicted(struct bench_folder *folder, const char *prediction)
+{
+    bench_folder_make(folder);
+    bench_folder_spoil(folder, "prediction.json", prediction);
+    assert_int_equal(run_read(folder->path, &run), STATUS_OK);
+}
+
 /* Predictions are what prediction.json says, whatever was measured: the page has both, and names what failed. */
 static void test_report__a_prediction_stands_beside_what_was_measured(void **state)
 {
@@ -657,9 +665,7 @@ static void test_report__a_prediction_stands_beside_what_was_measured(void **sta
     json_t *summary, *cell;
 
     (void)state;
-    bench_folder_make(&folder);
-    bench_folder_spoil(&folder, "prediction.json", prediction);
-    assert_int_equal(run_read(folder.path, &run), STATUS_OK);
+    open_predicted(&folder, prediction);
     assert_int_equal(measured_compute(&run, all), STATUS_OK);
     page = written(page_md_write);
     html = written(page_html_write);
@@ -698,9 +704,7 @@ static void test_report__hits_stand_by_what_came_before_them(void **state)
     char *page, *html, *trace;
 
     (void)state;
-    bench_folder_make(&folder);
-    bench_folder_spoil(&folder, "prediction.json", prediction);
-    assert_int_equal(run_read(folder.path, &run), STATUS_OK);
+    open_predicted(&folder, prediction);
     assert_int_equal(measured_compute(&run, all), STATUS_OK);
     page = written(page_md_write);
     html = written(page_html_write);
@@ -734,9 +738,7 @@ static void test_report__where_nothing_was_drafted_no_draft_is_to_blame(void **s
     char *page;
 
     (void)state;
-    bench_folder_make(&folder);
-    bench_folder_spoil(&folder, "prediction.json", prediction);
-    assert_int_equal(run_read(folder.path, &run), STATUS_OK);
+    open_predicted(&folder, prediction);
     for (int i = 0; i < run.placement[0].passes; i++) {
         struct run_pass *pass = &run.placement[0].pass[i];
 
