@@ -5,6 +5,7 @@
 #include "common/base/spelling.h"
 #include "common/base/try.h"
 #include "common/options/options_elsewhere.h"
+#include "common/options/options_idle.h"
 #include "common/options/options_list.h"
 #include "common/options/options_merge.h"
 #include "common/options/options_table.h"
@@ -18,7 +19,7 @@ enum { CHECK_SEQUENCES = 16 }; /* for a check, which makes thousands of short re
 enum { PERPLEXITY_WINDOW = 512, SMALLEST_WINDOW = 4 };  /* tokens; half a window counts, and a standard error needs two of them */
 enum { DEADLINE_MS = 1000, CHECK_DEADLINE_MS = 20000 }; /* without its drafts a check shows nothing, so it has patience on a busy machine */
 
-static const struct options options_default = {
+const struct options options_default = {
     .ranks.drafters = -1,
     .launch.launcher = -1,
     .ranks.verifiers = -1,
@@ -116,14 +117,10 @@ static enum status check_conversation(const struct options *options)
 /* The first option of how tokens are chosen that has not its default; NULL: none. A seed is left alone, for it says nothing by itself. */
 static const struct option_entry *find_choosing(const struct options *options)
 {
-    struct options none = options_default;
-
-    none.request.sampling = sampling_default;
     for (int i = 0; i < option_count; i++) {
         const struct option_entry *entry = &option_table[i];
-        const size_t size = entry->kind == OPTION_INT ? sizeof(int) : entry->kind == OPTION_DOUBLE ? sizeof(double) : 0;
 
-        if (entry->group == OPTION_SAMPLING && memcmp((const char *)options + entry->at, (const char *)&none + entry->at, size) != 0)
+        if (entry->group == OPTION_SAMPLING && entry->kind != OPTION_U64 && !options_is_default(options, entry))
             return entry;
     }
     return NULL;
@@ -597,6 +594,13 @@ void options_release(struct options *options)
 int options_copies(const struct options *options)
 {
     return options->rounds.cascade != CASCADE_NONE || options->rounds.copy_first > 0 || options->rounds.copy_after > 0;
+}
+
+const char *options_run_ahead(const struct options *options)
+{
+    static const char *const when[] = {[RUN_AHEAD_AUTO] = "auto", [RUN_AHEAD_ON] = "on", [RUN_AHEAD_OFF] = "off"};
+
+    return when[options->rounds.run_ahead];
 }
 
 int options_drafts(const struct options *options)

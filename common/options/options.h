@@ -228,6 +228,8 @@ int options_draft_vocab(const struct options *options, int vocab);
 
 /* Is anything drafted, but for requests that ask for none: are there a drafter and what drafts, and no --solo? */
 int options_drafts(const struct options *options);
+/* What --run-ahead says, as it is written. */
+const char *options_run_ahead(const struct options *options);
 /* The draft length of requests that name neither one nor another rule; -1: it is left to the lead, as it is not of trees of drawn drafts. */
 int options_length(const struct options *options);
 /* Drafts of a sequence's round at most: OPTIONS_CHAIN, or SAMPLING_MAX_DRAFT where trees or a longer --draft-length are asked for, for which steps

@@ -57,6 +57,7 @@ struct option_entry {
 
 extern const struct option_entry option_table[];
 extern const int option_count;
+extern const struct options options_default; /* but sampling, whose own is sampling_default */
 extern const char *const option_group_title[];
 
 /* The entry of that name ('-' and '_' are the same), or NULL. */

@@ -63,12 +63,25 @@ static void read_boot(char boot[WORLD_BOOT_BYTES])
     fclose(file);
 }
 
+/* What is longer than its eager limit Open MPI sends in parts, the later ones when the sender looks at MPI again: a drafter that has sent a proposal
+ * goes on with the next, and a proposal with many q would wait for the end of its step. Within a host the limit is 4 KiB unless somebody says
+ * otherwise, here or to mpirun; `vader` is `sm` from Open MPI 5 on. */
+static void send_at_once(void)
+{
+    char limit[16];
+
+    snprintf(limit, sizeof limit, "%d", WORLD_EAGER_BYTES);
+    setenv("OMPI_MCA_btl_vader_eager_limit", limit, 0);
+    setenv("OMPI_MCA_btl_sm_eager_limit", limit, 0);
+}
+
 static enum status start_mpi(int *argc, char ***argv, struct world *world)
 {
     int provided;
 
     load_unwinder();
     cores_take_short_turns(); /* before MPI starts its threads */
+    send_at_once();
     TRY_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
     TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &world->rank));

@@ -12,7 +12,12 @@
 #include <stdint.h>
 
 enum role { ROLE_DRAFTER, ROLE_VERIFIER };
-enum { WORLD_MAX_RANKS = 1024, WORLD_HOST_BYTES = 64, WORLD_BOOT_BYTES = 40 };
+enum {
+    WORLD_MAX_RANKS = 1024,
+    WORLD_HOST_BYTES = 64,
+    WORLD_BOOT_BYTES = 40,
+    WORLD_EAGER_BYTES = 32768 /* of a message within a host, with what MPI adds: up to there it is gone once it is sent */
+};
 
 struct world {
     int rank;

@@ -53,7 +53,7 @@ static enum status run(struct check *check, int greedy, int draft_length, struct
         if (greedy)
             list.request[i].sampling.temperature = 0;
     }
-    status = job_pass(check->job, &list, check->peers, draft_length == 0, 0, &watch, &figures);
+    status = job_pass(check->job, &list, check->peers, draft_length == 0 ? JOB_SOLO : JOB_DRAFTED, 0, &watch, &figures);
     check->equal.drafted += figures.drafted;
     check->equal.accepted += figures.accepted;
     if (draft_length > 0)

@@ -206,7 +206,7 @@ static enum status draw_samples(struct trial *trial)
 
     memset(trial->q1, 0, vocab * sizeof(double));
     memset(trial->q2, 0, CHECK_LAW_FOLLOWED * vocab * sizeof(double));
-    status = job_pass(trial->check->job, &list, trial->check->peers, 0, 0, &watch, &figures);
+    status = job_pass(trial->check->job, &list, trial->check->peers, JOB_DRAFTED, 0, &watch, &figures);
     for (int i = 0; i < MESSAGE_MAX_DRAFT; i++) {
         trial->check->sample.place[i].tested += figures.overlap_at[i].tested;
         trial->check->sample.place[i].excess += figures.overlap_at[i].excess;

@@ -60,7 +60,7 @@ static enum status measure(struct job *job, struct peers *drafters, const struct
     enum status status;
 
     measuring_begin(measuring, solo ? "solo" : "with drafts", requests);
-    status = job_pass(job, requests, drafters, solo, 0, &measuring->watch, figures);
+    status = job_pass(job, requests, drafters, solo ? JOB_SOLO : JOB_DRAFTED, 0, &measuring->watch, figures);
     measuring_end(measuring);
     return status;
 }

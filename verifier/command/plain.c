@@ -17,7 +17,7 @@ enum status plain_run(struct job *job, struct peers *drafters, const struct requ
     int passes = 0;
 
     while (passes < LEAST || (passes < MOST && (double)(clock_ns() - began) / 1e9 * (passes + 1) / passes < LONGEST_S)) {
-        TRY(job_pass(job, requests, drafters, 1, 0, &watch, &figures));
+        TRY(job_pass(job, requests, drafters, JOB_SOLO, 0, &watch, &figures));
         speed[passes++] = figures_tokens_per_second(&figures);
         if ((double)(clock_ns() - began) / 1e9 > LONGEST_S)
             break;

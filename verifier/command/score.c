@@ -127,7 +127,7 @@ static enum status score_windows(struct score *score, struct job *job, struct pe
     enum status status;
 
     progress_line_begin(&score->line, 0);
-    status = job_pass(job, &score->windows, drafters, 1, 1, &watch, &figures);
+    status = job_pass(job, &score->windows, drafters, JOB_SOLO, 1, &watch, &figures);
     progress_line_clear(&score->line);
     if (status == STATUS_DRAINED)
         log_info("drained: %d of %d windows were read", score->perplexity.windows, score->windows.count);

@@ -27,8 +27,8 @@ struct sweep {
 struct sweep_pass {
     int cell, repetition, warm_up;
     int baseline; /* the cell that it is compared with; itself: none */
-    int solo;
-    int draft_length; /* -1: the lead chooses where it may */
+    int solo;     /* nobody drafts */
+    int draft_length; /* -1: the lead chooses where it may; of solo passes: rows that steps have beside those of the newest tokens */
     double temperature;
     struct rule_asked rule;
     int sequences;
@@ -221,6 +221,11 @@ static enum status write_pass(const struct sweep *sweep, const struct sweep_pass
     return write_line(sweep, json_text_whole(object, failed));
 }
 
+static enum job_drafts drafts_of(const struct sweep_pass *pass)
+{
+    return !pass->solo ? JOB_DRAFTED : pass->draft_length > 0 ? JOB_FILLED : JOB_SOLO;
+}
+
 static enum status run_pass(struct sweep *sweep, const struct sweep_pass *pass)
 {
     struct request_list list = {0};
@@ -236,7 +241,7 @@ static enum status run_pass(struct sweep *sweep, const struct sweep_pass *pass)
     TRY_TO(fill(sweep, pass, &list), release);
     TRY_TO(hash_so_far(sweep, &before), release);
     start_ns = clock_ns();
-    TRY_TO(job_pass(sweep->job, &list, sweep->drafters, pass->solo, pass->sequences, &watch, &figures), release);
+    TRY_TO(job_pass(sweep->job, &list, sweep->drafters, drafts_of(pass), pass->sequences, &watch, &figures), release);
     TRY_TO(hash_so_far(sweep, &after), release);
     TRY_TO(write_pass(sweep, pass, start_ns, &figures, ends, after - before), release);
     if (!pass->warm_up) {
@@ -318,7 +323,12 @@ static enum status run_plan(struct sweep *sweep, json_t *plan)
     const struct job *job = sweep->job;
     json_t *passes = json_object_get(plan, "passes");
     const char *path = json_string_value(json_object_get(plan, "results"));
-    struct stats stats = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = job->world.size,
+    struct stats stats = {.options = job->options,
+                          .target = job->target,
+                          .hello = job->hello,
+                          .ranks = job->world.size,
+                          .drafters = job->world.drafters,
+                          .threads = job->threads,
                           .crowded = world_is_crowded(&job->world)};
     enum status status;
 

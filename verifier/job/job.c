@@ -260,15 +260,17 @@ void job_close_lead(struct job *job, struct lead *lead)
     verify_close(lead->verify);
 }
 
-enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
+enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, enum job_drafts drafts, int slots,
                      const struct lead_watch *watch, struct figures *figures)
 {
     struct verify verify = {0};
     struct peers none = {0};
-    struct lead lead = {.queue.requests = requests, .watch = watch, .slots.count = slots, .resting = solo ? drafters : NULL};
+    int drafted = drafts == JOB_DRAFTED;
+    struct lead lead = {
+        .queue.requests = requests, .watch = watch, .slots.count = slots, .resting = drafted ? NULL : drafters, .fills = drafts == JOB_FILLED};
     enum status status;
 
-    TRY(job_open_lead(job, solo ? &none : drafters, &verify, &lead));
+    TRY(job_open_lead(job, drafted ? drafters : &none, &verify, &lead));
     status = lead_run(&lead);
     job_close_lead(job, &lead);
     *figures = lead.figures;

@@ -59,9 +59,11 @@ enum status job_run(struct job *job, const struct job_command *command);
  * they are not known. Collective over the group, on the lead. */
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
                        const struct comparison *comparison, const struct adaptive_terms *terms);
-/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0:
+/* Who drafts in a pass: the drafters; nobody; or nobody, and steps have as many rows as if the requests' draft lengths had been drafted. */
+enum job_drafts { JOB_DRAFTED, JOB_SOLO, JOB_FILLED };
+/* One pass over requests with these drafters, or without them beside it, unseen and unwritten but for the watch; `slots` sequences at once, 0:
  * all there are. Collective over the group, on the lead. */
-enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
+enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, enum job_drafts drafts, int slots,
                      const struct lead_watch *watch, struct figures *figures);
 /* The prompts that the options name, checked against the target, which is open. Local. STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE, each with its
  * line. */

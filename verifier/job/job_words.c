@@ -2,6 +2,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/options/options_idle.h"
 #include "common/options/options_merge.h"
 #include "common/sample/rule.h"
 #include <libgen.h>
@@ -47,6 +48,31 @@ static void say_what_is_advised(const struct job *job)
         log_info("who made the target advises %s; none of it is taken unless it is given", advice);
 }
 
+/* One line for each reason. */
+static void say_what_is_idle(const struct job *job)
+{
+    struct options_idle idle[OPTIONS_IDLE_MOST];
+    int count = options_find_idle(job->options, idle);
+
+    for (int i = 0; i < count; i++) {
+        char names[512] = "";
+        const char *why = idle[i].why;
+        int others = -1;
+
+        for (int j = i; why != NULL && j < count; j++) {
+            size_t used = strlen(names);
+
+            if (idle[j].why != why)
+                continue;
+            others++;
+            snprintf(names + used, sizeof names - used, "%s--%s", used > 0 ? ", " : "", idle[j].name);
+            idle[j].why = NULL; /* told */
+        }
+        if (why != NULL)
+            log_info("%s change%s nothing here: %s", names, others > 0 ? "" : "s", why);
+    }
+}
+
 static void say_if_nothing_is_rounded(const struct job *job)
 {
     const struct options *options = job->options;
@@ -73,6 +99,8 @@ void job_words_begin(const struct job *job)
     say_what_drafts(job);
     say_what_is_advised(job);
     say_if_nothing_is_rounded(job);
+    if (!job->options->report.quiet)
+        say_what_is_idle(job);
     say_if_not_lossless(job);
 }
 
@@ -135,12 +163,11 @@ static int is_busy(const struct job *job)
 
 void job_words_terms(const struct job *job, char *text, size_t size)
 {
-    static const char *const ahead[] = {[RUN_AHEAD_AUTO] = "auto", [RUN_AHEAD_ON] = "on", [RUN_AHEAD_OFF] = "off"};
     const struct sampling *sampling = &job->options->request.sampling;
 
     snprintf(text, size, "%s, temperature %g, run-ahead %s, rounded %d%s, copies of %d after %d", rule_of(sampling)->name, sampling->temperature,
-             ahead[job->options->rounds.run_ahead], job->options->model.draft_quantise,
-             job->options->rounds.cascade != CASCADE_NONE ? ", a cascade" : "", job->options->rounds.copy_first, job->options->rounds.copy_after);
+             options_run_ahead(job->options), job->options->model.draft_quantise, job->options->rounds.cascade != CASCADE_NONE ? ", a cascade" : "",
+             job->options->rounds.copy_first, job->options->rounds.copy_after);
     if (is_busy(job))
         snprintf(text + strlen(text), size - strlen(text), ", on a busy host");
     if (job->options->rounds.tree != NULL)

@@ -43,11 +43,14 @@ static json_t *configuration_of(const struct stats *stats)
     const char *draft = roll_call_draft(stats->hello, stats->ranks);
     char option[OPTIONS_NOT_LOSSLESS];
     int failed = 0;
-    json_t *object =
-        json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(stats->target), "max_tokens",
-                  options->request.max_tokens, "draft_length", options->rounds.draft_length, "support", options->rounds.support,
-                  "max_sequences", options->rounds.max_sequences, "threads", options->ranks.threads, "solo", options->rounds.solo);
+    json_t *object = json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(stats->target), "max_tokens",
+                               options->request.max_tokens, "draft_length", options->rounds.draft_length, "support", options->rounds.support,
+                               "max_sequences", options->rounds.max_sequences, "threads", stats->threads, "solo", options->rounds.solo);
 
+    failed |= json_object_update_new(object, json_pack("{s:i, s:i, s:s}", "drafters", stats->drafters, "verifiers", stats->ranks - stats->drafters,
+                                                       "run_ahead", options_run_ahead(options)));
+    if (options->rounds.branches > 0)
+        failed |= json_object_set_new(object, "branches", json_integer(options->rounds.branches));
     failed |= json_object_update_new(
         object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s?}", "temperature", sampling->temperature, "top_k",
                           sampling->top_k, "top_p", sampling->top_p, "min_p", sampling->min_p, "repetition_penalty", sampling->repetition_penalty,

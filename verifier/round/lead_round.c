@@ -136,6 +136,8 @@ static enum status end_round(struct lead *lead)
     int64_t wait_ns = clock_ns() - lead->round.began_ns;
 
     lead->round.stage = LEAD_BETWEEN;
+    for (int i = 0; lead->fills && i < lead->slots.readies; i++)
+        sequence_fill(lead->slots.ready[i]);
     for (int i = 0; i < lead->slots.readies; i++)
         sequence_merge(lead->slots.ready[i], &lead->peers->merge);
     count_fallbacks(lead);

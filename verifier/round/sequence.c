@@ -175,6 +175,16 @@ void sequence_merge(struct sequence *sequence, const struct merge *merge)
         merge_chains(merge, from, sequence->linked, sequence_wants(sequence), &sequence->merged);
 }
 
+void sequence_fill(struct sequence *sequence)
+{
+    struct draft_link *link = &sequence->link[0];
+
+    link->proposal = (struct proposal){.base_length = (uint32_t)sequence->length, .base_digest = sequence->digest, .count = sequence_wants(sequence)};
+    for (int i = 0; i < link->proposal.count; i++)
+        link->proposal.token[i] = sequence->tokens[sequence->length - 1];
+    link->has_proposal = link->proposal.count > 0;
+}
+
 const struct proposal *sequence_latest(const struct sequence *sequence)
 {
     return sequence->linked > 1 ? &sequence->merged.proposal : &sequence->link[0].proposal;

@@ -49,7 +49,7 @@ static double draft_step(const struct forecast_draft *draft, int rows)
 /* How many texts a drafter goes on with while the lead verifies: as many as are whole before the commit usually comes. */
 static int affordable(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int length, int sequences)
 {
-    double window = forecast_line_at(&ranks->verify, sequences * (length + 1)) + forecast_line_at(&ranks->rest, sequences);
+    double window = forecast_line_at(&ranks->verify, sequences * (length + 1)) + forecast_line_at(&ranks->rest, sequences * (length + 1));
     double left = WINDOW_SHARE * window - draft_step(draft, sequences);
     int branches = 1;
 
@@ -115,7 +115,10 @@ struct parts {
 static struct parts parts_of(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int length, int sequences, double *hits_after)
 {
     struct parts parts = {
-        .rounds = 1, .verify = forecast_line_at(&ranks->verify, sequences * (length + 1)), .rest = forecast_line_at(&ranks->rest, sequences)};
+        .rounds = 1,
+        .verify = forecast_line_at(&ranks->verify, sequences * (length + 1)),
+        .rest = forecast_line_at(&ranks->rest, sequences * (length + 1)),
+    };
     double all_hit = 1, all_there = 1, there, wire;
 
     if (length == 0)
@@ -127,7 +130,8 @@ static struct parts parts_of(const struct forecast_draft *draft, const struct fo
         all_hit *= parts.hit;
         all_there *= there;
     }
-    parts.wait = (1 - all_hit) * parts.cold + (all_hit - all_there) * wire;
+    /* where all is there the lead sends its commits all the same, and looks: half a round trip of the smallest */
+    parts.wait = (1 - all_hit) * parts.cold + (all_hit - all_there) * wire + all_there * forecast_line_at(&ranks->wire, 1) / 2;
     return parts;
 }
 
@@ -164,7 +168,7 @@ static double step_us(const struct parts *parts)
 
 static void finish(const struct forecast_ranks *ranks, const struct parts *all, int sequences, int tokens, struct forecast *forecast)
 {
-    double outside = forecast_line_at(&ranks->outside, sequences), request = outside + step_us(all) / sequences;
+    double request = ranks->outside + step_us(all) / sequences;
 
     forecast->tokens_per_second = request > 0 ? 1e6 * tokens / request : 0;
     forecast->tokens_per_round = tokens / all->rounds;
@@ -174,7 +178,7 @@ static void finish(const struct forecast_ranks *ranks, const struct parts *all, 
     forecast->rest_us = all->rest / all->rounds;
     forecast->cold_us = all->cold / all->rounds;
     forecast->hit_rate = all->hit / all->rounds;
-    forecast->outside_us = outside;
+    forecast->outside_us = ranks->outside;
 }
 
 void forecast_cell(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int draft_length, int sequences, int tokens,

@@ -30,11 +30,11 @@ struct forecast_draft {
     double choose_us;                                            /* a token from a row */
 };
 
-/* Ranks as they were timed without drafts, at one temperature and rule. */
+/* Ranks as they were timed without drafts, at one temperature and rule, and with so many sequences at once. */
 struct forecast_ranks {
-    struct forecast_line verify;  /* the target's step, sums included, by rows */
-    struct forecast_line rest;    /* all else of its round, by sequences */
-    struct forecast_line outside; /* for each request, by sequences: what no round has, and the reading of its prompt in the first */
+    struct forecast_line verify;  /* the target's step, sums included, by rows of all sequences */
+    struct forecast_line rest;    /* all else of its round, by the same */
+    double outside;               /* for each request: what no round has, and the reading of its prompt in the first */
     struct forecast_line wire;    /* a commit there and a proposal back, by draft length */
     int ahead;                    /* drafters run ahead: ranks have cores of their own */
     int branches;                 /* that they draft at most; 0: by time */

@@ -22,7 +22,12 @@ struct making {
     struct rounds rounds;
 };
 
-/* Of the rounds of a calibrating cell that had all of its sequences, what the step and all else took. */
+static int rows_of(const struct run_cell *cell)
+{
+    return cell->sequences * (cell->draft_length + 1);
+}
+
+/* Of the rounds of a calibrating cell that had all of its rows, what the step and all else took. */
 static enum status time_rounds(const struct making *making, const struct run_placement *placement, int cell, struct statistics *verify,
                                struct statistics *rest)
 {
@@ -31,7 +36,7 @@ static enum status time_rounds(const struct making *making, const struct run_pla
         const struct run_pass *pass = &placement->pass[round->pass];
         double step = round->phase_us[ROUND_VERIFY] + round->phase_us[ROUND_REDUCE];
 
-        if (pass->cell != cell || pass->warm_up || !pass->traced || round->opens || round->rows != making->timed.cell[cell].sequences)
+        if (pass->cell != cell || pass->warm_up || !pass->traced || round->opens || round->rows != rows_of(&making->timed.cell[cell]))
             continue;
         TRY(statistics_add(verify, step));
         TRY(statistics_add(rest, round->us - step));
@@ -63,7 +68,7 @@ static double outside_us(const struct making *making, const struct run_placement
 
 static int is_under(const struct run_cell *cell, const struct run_cell *terms)
 {
-    return cell->temperature == terms->temperature && strcmp(cell->accept, terms->accept) == 0;
+    return cell->temperature == terms->temperature && strcmp(cell->accept, terms->accept) == 0 && cell->sequences == terms->sequences;
 }
 
 static enum status time_ranks(const struct making *making, const struct run_placement *placement, const struct run_cell *terms,
@@ -71,18 +76,19 @@ static enum status time_ranks(const struct making *making, const struct run_plac
 {
     for (int i = 0; i < making->timed.cells; i++) {
         struct statistics verify = {0}, rest = {0};
-        int sequences = making->timed.cell[i].sequences;
+        int rows = rows_of(&making->timed.cell[i]);
         enum status status;
 
         if (!is_under(&making->timed.cell[i], terms))
             continue;
         status = time_rounds(making, placement, i, &verify, &rest);
         if (status == STATUS_OK && verify.count >= FEW_ROUNDS) {
-            double step = statistics_trimmed(&verify), others = statistics_trimmed(&rest);
+            double step = statistics_mean(&verify), others = statistics_mean(&rest);
 
-            forecast_line_add(&ranks->verify, sequences, step);
-            forecast_line_add(&ranks->rest, sequences, others);
-            forecast_line_add(&ranks->outside, sequences, outside_us(making, placement, i, step + others));
+            forecast_line_add(&ranks->verify, rows, step);
+            forecast_line_add(&ranks->rest, rows, others);
+            if (making->timed.cell[i].draft_length == 0)
+                ranks->outside = outside_us(making, placement, i, step + others);
         }
         statistics_release(&verify);
         statistics_release(&rest);

@@ -48,9 +48,15 @@ struct forecast_score forecast_score(const struct run *run, const struct measure
     return score;
 }
 
+/* Of a round's step, without the reading of prompts, which is predicted with what lies outside of rounds. */
 static double step_of(const struct measured *f)
 {
-    return f->phase_us[ROUND_VERIFY] + f->phase_us[ROUND_REDUCE];
+    return f->phase_us[ROUND_VERIFY] + f->phase_us[ROUND_REDUCE] - f->reading_us;
+}
+
+static double rest_of(const struct measured *f)
+{
+    return f->round_us - step_of(f) - f->reading_us - f->wait_us;
 }
 
 static double tokens_of(const struct measured *f)
@@ -73,13 +79,13 @@ static double outside_predicted(const struct measured *f)
 
 static double outside_measured(const struct measured *f)
 {
-    return f->outside < 1 ? f->round_us * f->outside / (1 - f->outside) : 0;
+    return f->reading_us + (f->outside < 1 ? f->round_us * f->outside / (1 - f->outside) : 0);
 }
 
 void forecast_blame(const struct measured *f, double *part)
 {
     double whole = f->forecast.round_us + outside_predicted(f), hits = f->forecast.hit_rate - share_of(f->hits), wait = f->wait_us - f->forecast.wait_us;
-    double of_hits = hits * f->forecast.cold_us, rest = f->round_us - step_of(f) - f->wait_us;
+    double of_hits = hits * f->forecast.cold_us;
 
     memset(part, 0, FORECAST_PARTS * sizeof *part);
     if (whole <= 0 || f->forecast.tokens_per_round <= 0)
@@ -88,7 +94,7 @@ void forecast_blame(const struct measured *f, double *part)
     part[FORECAST_STEP] = (f->forecast.verify_us - step_of(f)) / whole;
     part[FORECAST_HITS] = -of_hits / whole;
     part[FORECAST_WAIT] = -(wait - of_hits) / whole;
-    part[FORECAST_REST] = (f->forecast.rest_us - rest) / whole;
+    part[FORECAST_REST] = (f->forecast.rest_us - rest_of(f)) / whole;
     part[FORECAST_OUTSIDE] = (outside_predicted(f) - outside_measured(f)) / whole;
 }
 
@@ -133,7 +139,7 @@ static void write_reason(const struct run_cell *cell, const struct measured *f, 
         fprintf(to, "drafting and wire: the lead waited %.0f us a round, %.0f predicted", f->wait_us, f->forecast.wait_us);
         break;
     case FORECAST_REST:
-        fprintf(to, "the rest of a round, deciding and commits: %.0f us, %.0f predicted", f->round_us - step_of(f) - f->wait_us, f->forecast.rest_us);
+        fprintf(to, "the rest of a round, deciding and commits: %.0f us, %.0f predicted", rest_of(f), f->forecast.rest_us);
         break;
     default:
         fprintf(to, "time outside of rounds, prompts: %.0f us a round, %.0f predicted", outside_measured(f), outside_predicted(f));

@@ -225,7 +225,7 @@ static enum status take_arrivals(const struct run_placement *placement, int cell
 
 static void take_rounds(const struct run_placement *placement, const struct rounds *rounds, int cell, struct measured *measured)
 {
-    double proposed = 0, committed = 0, whole = 0, passes_us = 0;
+    double proposed = 0, committed = 0, whole = 0, passes_us = 0, usual = 0, usual_us = 0, steps_us;
 
     for (int i = 0; i < rounds->count; i++) {
         const struct round *round = &rounds->round[i];
@@ -239,6 +239,8 @@ static void take_rounds(const struct run_placement *placement, const struct roun
         measured->hidden_us += round->drafting_us - round->phase_us[ROUND_DRAFT];
         for (int p = 0; p < ROUND_PHASES; p++)
             measured->phase_us[p] += round->phase_us[p];
+        usual += !round->opens;
+        usual_us += round->opens ? 0 : round->phase_us[ROUND_VERIFY] + round->phase_us[ROUND_REDUCE];
         if (round->propose_us != ROUND_UNKNOWN) {
             measured->propose_us += round->propose_us;
             proposed++;
@@ -263,6 +265,8 @@ static void take_rounds(const struct run_placement *placement, const struct roun
     measured->hidden_us /= measured->steps;
     for (int p = 0; p < ROUND_PHASES; p++)
         measured->phase_us[p] /= measured->steps;
+    steps_us = measured->phase_us[ROUND_VERIFY] + measured->phase_us[ROUND_REDUCE];
+    measured->reading_us = usual > 0 ? fmax(0, steps_us - usual_us / usual) : 0;
 }
 
 static void sum_up(struct samples *samples, struct measured *measured)

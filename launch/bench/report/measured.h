@@ -35,6 +35,7 @@ struct measured {
     int overlap_hidden; /* the rule accepts where noise agrees: a job sees no q, and sum min(p, q) is not what it counts */
     /* means over rounds of the lead, microseconds */
     double round_us, phase_us[ROUND_PHASES], wait_us, drafting_us, propose_us, commit_us, hidden_us;
+    double reading_us; /* of a round's step, what those that begin a text take beyond the others: they read its prompt */
     double steps;
     double outside; /* share of the time of passes that no round has: prompts, and between rounds */
     /* theory; 0 where it says nothing */

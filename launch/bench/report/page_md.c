@@ -211,6 +211,34 @@ static void write_misses(const struct run *run, const struct measured_placement 
         fprintf(to, ".%s", end);
 }
 
+/* Of each group the fastest cell, which is solo where no speedup is above 1 by more than twice its error. */
+static void write_fastest(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to)
+{
+    int told = 0;
+
+    for (int b = 0; b < run->cells; b++) {
+        const struct measured *fastest = NULL;
+        char name[128];
+        int best = b;
+
+        for (int i = 0; run->cell[b].solo && i < run->cells; i++)
+            if (i != b && run->cell[i].baseline == b && all->cell[i].repetitions > 0 &&
+                (fastest == NULL || all->cell[i].speedup > fastest->speedup)) {
+                fastest = &all->cell[i];
+                best = i;
+            }
+        if (fastest == NULL)
+            continue;
+        summary_name(&run->cell[fastest->speedup > 1 + 2 * fastest->speedup_error ? best : b], name, sizeof name);
+        fprintf(to, "%s%s%s", told == 0 ? begin : "; ", told == 0 ? "The fastest of each group: " : "", name);
+        told++;
+        if (fastest->speedup > 1 + 2 * fastest->speedup_error)
+            fprintf(to, ", %.2fx", fastest->speedup);
+    }
+    if (told > 0)
+        fprintf(to, ".%s", end);
+}
+
 int page_md_withholds(const struct run *run, const struct measured_placement *all, char *line, size_t size)
 {
     const struct measured_noise noise = measured_noise(run, all, 1);
@@ -244,6 +272,7 @@ void page_md_verdict(const struct run *run, const struct measured_placement *all
         fprintf(to, "%s%s%s", begin, withheld, end);
         return;
     }
+    write_fastest(run, all, begin, end, to);
     forecast_verdict(run, all, begin, end, to);
     if (cells == 0)
         return;

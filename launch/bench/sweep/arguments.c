@@ -49,7 +49,7 @@ void bench_print_usage(void)
         "drafts in "
         "each, beside each other in one report; nothing is predicted of trees\n"
         "  --alpha FILE          predict from what tandem alpha --json wrote, one file for each temperature and rule; without it the bench decodes "
-        "every second prompt for that, and measures the others\n"
+        "prompts of the file for that which it does not measure\n"
         "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n"
         "\n"
         "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the "

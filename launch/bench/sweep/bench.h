@@ -67,7 +67,8 @@ enum status bench_plan_job(const struct bench *bench, int placement, const char 
  * is ours. */
 enum status bench_run_program(const char *name, const char *first, const char *second, const char *output, int *code);
 
-/* Deals the prompts out: every second one calibrates, the others are measured; where there is one alone it does both. bench->split says which. */
+/* Deals the prompts out: as many as passes have are measured, every second one to begin with, and up to four times as many others calibrate; where
+ * there is one alone it does both. bench->split says which. */
 enum status bench_split_prompts(struct bench *bench);
 /* Times and decodes what predictions are made from, on other prompts than are measured, and writes them. A part that fails says why, and costs the
  * prediction alone; one that was ended by a signal leaves its exit code in *ended. */

@@ -238,7 +238,7 @@ int main(int argc, char **argv)
     bench.argv = calloc((size_t)argc + 11, sizeof *bench.argv); /* and the draft, the prompts and the shape of a part */
     if (bench.argv == NULL)
         return STATUS_INTERNAL;
-    paths_demo("check.jsonl", bench.prompts, sizeof bench.prompts);
+    paths_demo("bench.jsonl", bench.prompts, sizeof bench.prompts);
     status = bench_read_arguments(&bench, argc, argv);
     if (status == STATUS_OK)
         status = run(&bench, &code);

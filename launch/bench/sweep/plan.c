@@ -208,16 +208,26 @@ static int is_same(const struct rule_asked *one, const struct rule_asked *other)
     return one->accept == other->accept && one->number == other->number;
 }
 
-/* Rows of the steps of all cells under these terms. rows: [PLAN_MOST_ROWS + 1], set where there are steps of so many */
-static void find_rows(const struct plan *plan, const struct plan_cell *terms, char *rows)
+static int is_like(const struct plan_cell *one, const struct plan_cell *other)
 {
-    memset(rows, 0, PLAN_MOST_ROWS + 1);
+    return one->temperature == other->temperature && is_same(&one->rule, &other->rule) && one->sequences == other->sequences;
+}
+
+/* Draft lengths of all cells under a solo cell's terms. lengths: [SAMPLING_MAX_DRAFT + 1], set where there are some */
+static void find_lengths(const struct plan *plan, const struct plan_cell *solo, char *lengths)
+{
+    static const int chosen[] = {1, 2, 4};
+
+    memset(lengths, 0, SAMPLING_MAX_DRAFT + 1);
     for (int i = 0; i < plan->cells; i++) {
         const struct plan_cell *cell = &plan->cell[i];
-        int length = cell->draft_length > 0 ? cell->draft_length : 0, all = cell->sequences * (length + 1);
 
-        if (cell->temperature == terms->temperature && is_same(&cell->rule, &terms->rule))
-            rows[all < PLAN_MOST_ROWS ? all : PLAN_MOST_ROWS] = 1;
+        if (!is_like(cell, solo))
+            continue;
+        for (size_t c = 0; cell->draft_length == PLAN_AUTO && c < sizeof chosen / sizeof *chosen; c++)
+            lengths[chosen[c]] = 1;
+        if (cell->draft_length >= 0 && cell->draft_length <= SAMPLING_MAX_DRAFT)
+            lengths[cell->draft_length] = 1;
     }
 }
 
@@ -232,18 +242,18 @@ void plan_calibration(const struct plan *plan, struct plan *calibration)
     if (calibration->options.max_tokens > TOKENS)
         calibration->options.max_tokens = TOKENS;
     for (int i = 0; i < plan->cells; i++) {
-        char rows[PLAN_MOST_ROWS + 1];
+        char lengths[SAMPLING_MAX_DRAFT + 1];
+        struct plan_cell cell = plan->cell[i];
 
-        if (!plan->cell[i].solo || plan->cell[i].sequences != 1)
+        if (!cell.solo)
             continue;
-        find_rows(plan, &plan->cell[i], rows);
-        for (int r = 1; r <= PLAN_MOST_ROWS && calibration->cells < PLAN_MOST_CELLS; r++)
-            if (rows[r])
-                add(calibration, (struct plan_cell){.solo = 1,
-                                                    .temperature = plan->cell[i].temperature,
-                                                    .rule = plan->cell[i].rule,
-                                                    .sequences = r,
-                                                    .baseline = calibration->cells});
+        find_lengths(plan, &plan->cell[i], lengths);
+        for (int length = 0; length <= SAMPLING_MAX_DRAFT && calibration->cells < PLAN_MOST_CELLS; length++)
+            if (lengths[length]) {
+                cell.draft_length = length;
+                cell.baseline = calibration->cells;
+                add(calibration, cell);
+            }
     }
 }
 

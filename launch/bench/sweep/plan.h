@@ -10,8 +10,7 @@
 enum {
     PLAN_MOST = 16, /* values of a list */
     PLAN_MOST_CELLS = 1024,
-    PLAN_AUTO = -1,      /* the draft length that the lead chooses */
-    PLAN_MOST_ROWS = 64, /* of a step that is timed before */
+    PLAN_AUTO = -1, /* the draft length that the lead chooses */
     PLAN_TEXT = 512
 };
 
@@ -45,7 +44,7 @@ struct plan_options {
 /* One way to decode. */
 struct plan_cell {
     int solo;
-    int draft_length; /* PLAN_AUTO */
+    int draft_length; /* PLAN_AUTO; of a solo cell: rows beside that of the newest token that each sequence has in a step, in place of drafts */
     double temperature;
     struct rule_asked rule;
     int sequences;
@@ -66,8 +65,8 @@ enum status plan_read_list(const char *name, const char *text, double low, doubl
 enum status plan_read_rules(const char *name, const char *text, struct plan_rules *rules);
 /* STATUS_USAGE when there are too many. */
 enum status plan_make(const struct plan_options *options, struct plan *plan);
-/* What is timed before any draft is made, for predictions: the target alone, with as many sequences at once as `plan` has rows in a step, so that
- * each step has that many rows; at each temperature and rule. */
+/* What is timed before any draft is made, for predictions: the target alone, at each temperature and rule with as many sequences at once and as many
+ * rows of each as the cells of `plan` have; where the lead chooses lengths, with those of 0 to 4 drafts, too. */
 void plan_calibration(const struct plan *plan, struct plan *calibration);
 /* The rules and temperatures that have no cells, as such a rule does not decide about the shape of drafts there: "rejection at 1"; none: "".  text:
  * [PLAN_TEXT] */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CALIBRATE = 4 /* prompts at most for each that is measured */ };
+
 /* A line of blanks is no prompt. */
 static int is_prompt(const char *line)
 {
@@ -23,17 +25,21 @@ static void put(const char *line, FILE *to)
         fputc('\n', to);
 }
 
-/* Returns how many there are. */
-static int deal_out(FILE *from, FILE *measured, FILE *calibrating)
+/* What so few texts say of acceptance is wrong by several percent, so more calibrate than are measured, where there are more. Returns how many there
+ * are of both. */
+static int deal_out(FILE *from, int most, FILE *measured, FILE *calibrating)
 {
     char *line = NULL, *first = NULL;
     size_t room = 0;
-    int count = 0;
+    int count = 0, measures = 0;
 
-    while (getline(&line, &room, from) >= 0)
+    while (count < (1 + CALIBRATE) * most && getline(&line, &room, from) >= 0)
         if (is_prompt(line)) {
-            put(line, count % 2 == 0 ? measured : calibrating);
-            if (count++ == 0)
+            int is_measured = count++ % 2 == 0 && measures < most;
+
+            put(line, is_measured ? measured : calibrating);
+            measures += is_measured;
+            if (first == NULL)
                 first = strdup(line);
         }
     if (count == 1 && first != NULL)
@@ -41,6 +47,14 @@ static int deal_out(FILE *from, FILE *measured, FILE *calibrating)
     free(first);
     free(line);
     return count;
+}
+
+/* Prompts that the largest pass asks for. */
+static int most_measured(const struct plan *plan)
+{
+    int filled = plan->options.fill * plan_most_sequences(plan);
+
+    return filled > plan->options.prompts ? filled : plan->options.prompts;
 }
 
 static FILE *create(const char *folder, const char *name, char *path)
@@ -69,8 +83,8 @@ static const char *split_of(const struct bench *bench, int prompts)
     if (bench->plan.options.synthetic || bench->plan.options.shape != TREE_CHAIN)
         return NULL;
     if (bench->alphas > 0)
-        return "the texts of --alpha; v on every second prompt of the file, the others are measured";
-    return prompts > 1 ? "every second prompt of the file; the others are measured" : "the prompt that is measured, for there is no other";
+        return "the texts of --alpha; v on prompts of the file that are not measured";
+    return prompts > 1 ? "prompts of the file that are not measured" : "the prompt that is measured, for there is no other";
 }
 
 enum status bench_split_prompts(struct bench *bench)
@@ -95,7 +109,7 @@ enum status bench_split_prompts(struct bench *bench)
     if (measured != NULL)
         calibrating = create(folder, "prompts.jsonl", calibrating_path);
     if (calibrating != NULL) {
-        int prompts = deal_out(from, measured, calibrating);
+        int prompts = deal_out(from, most_measured(&bench->plan), measured, calibrating);
 
         bench->split = split_of(bench, prompts);
         status = close_file(calibrating, calibrating_path);

@@ -45,7 +45,7 @@ static struct forecast_ranks ranks_of(void)
     forecast_line_add(&ranks.verify, 2, 110);
     forecast_line_add(&ranks.rest, 1, 7);
     forecast_line_add(&ranks.wire, 1, 10);
-    forecast_line_add(&ranks.outside, 1, 50);
+    ranks.outside = 50;
     return ranks;
 }
 
@@ -145,7 +145,7 @@ static void test_forecast__what_is_drafted_ahead_is_not_waited_for(void **state)
     assert_true(f.hit_rate == 0 && near(f.wait_us, 15));
     ranks.ahead = 1;
     forecast_cell(&draft, &ranks, 1, 1, 20, &f);
-    assert_true(fabs(f.hit_rate - 0.9) < 1e-6 && fabs(f.wait_us - 1.5) < 1e-6 && fabs(f.cold_us - 15) < 1e-6);
+    assert_true(fabs(f.hit_rate - 0.9) < 1e-6 && fabs(f.wait_us - (1.5 + 0.9 * 5)) < 1e-6 && fabs(f.cold_us - 15) < 1e-6);
     draft.bonus[0] = 0; /* nobody guesses what follows */
     forecast_cell(&draft, &ranks, 1, 1, 20, &f);
     assert_true(fabs(f.hit_rate) < 1e-6 && fabs(f.wait_us - 15) < 1e-6);
@@ -245,6 +245,12 @@ static void test_forecast__what_failed_is_named_by_its_part(void **state)
     f.round_us += 40;
     forecast_blame(&f, part);
     assert_true(near(part[FORECAST_REST], -0.2));
+    f = as_said; /* prompts are read in a round's step, and are predicted with what is outside */
+    f.phase_us[ROUND_VERIFY] += 40;
+    f.reading_us = 40;
+    f.round_us += 40;
+    forecast_blame(&f, part);
+    assert_true(near(part[FORECAST_OUTSIDE], -0.2) && fabs(part[FORECAST_STEP]) < 1e-12 && fabs(part[FORECAST_REST]) < 1e-12);
     f = as_said;
     f.outside = 0.5;
     forecast_blame(&f, part);

@@ -57,15 +57,21 @@ static void test_plan__every_cell_has_a_solo_under_its_terms(void **state)
     }
 }
 
-static int has(const struct plan *cells, double temperature, int accept, int sequences)
+static int has(const struct plan *cells, double temperature, int accept, int sequences, int draft_length)
 {
-    for (int i = 0; i < cells->cells; i++)
-        if (cells->cell[i].temperature == temperature && cells->cell[i].rule.accept == accept && cells->cell[i].sequences == sequences)
-            return 1;
-    return 0;
+    int found = 0;
+
+    for (int i = 0; i < cells->cells; i++) {
+        const struct plan_cell *cell = &cells->cell[i];
+
+        found +=
+            cell->temperature == temperature && cell->rule.accept == accept && cell->sequences == sequences && cell->draft_length == draft_length;
+    }
+    return found;
 }
 
-/* Nothing is drafted, and each step of the plan has one that has as many rows, under its terms. */
+/* Nothing is drafted, and each step of the plan has one of as many sequences with as many rows each, once under its terms; where the lead chooses
+ * there are some lengths to choose from. */
 static void test_plan__what_calibrates_has_the_rows_of_every_cell(void **state)
 {
     static struct plan calibration;
@@ -81,17 +87,16 @@ static void test_plan__what_calibrates_has_the_rows_of_every_cell(void **state)
             assert_true(calibration.cell[i].solo && calibration.cell[i].baseline == i);
         for (int i = 0; i < plan.cells; i++) {
             const struct plan_cell *cell = &plan.cell[i];
-            int rows = cell->sequences * (1 + (cell->draft_length > 0 ? cell->draft_length : 0));
 
-            assert_true(has(&calibration, cell->temperature, cell->rule.accept, rows));
+            assert_int_equal(
+                has(&calibration, cell->temperature, cell->rule.accept, cell->sequences, cell->draft_length > 0 ? cell->draft_length : 0), 1);
+            for (int k = 1; cell->draft_length == PLAN_AUTO && k <= 4; k *= 2)
+                assert_int_equal(has(&calibration, cell->temperature, cell->rule.accept, cell->sequences, k), 1);
         }
-        assert_int_equal(has(&plan, 1, 0, 4), everywhere);
-        assert_true(has(&plan, 0, 0, 4));
+        assert_int_equal(has(&plan, 1, 0, 4, 0), everywhere);
+        assert_int_equal(has(&plan, 0, 0, 4, 0), 1);
+        assert_int_equal(has(&calibration, 0, 0, 4, 3), 0);
     }
-    options.batches = (struct plan_list){.count = 1, .value = {200}}; /* a step of a thousand rows is not timed */
-    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
-    plan_calibration(&plan, &calibration);
-    assert_int_equal(plan_most_sequences(&calibration), PLAN_MOST_ROWS);
 }
 
 /* At temperature 0 there is one of all that are greedy there, and one of each that is not. */
@@ -167,10 +172,10 @@ static void test_plan__trees_have_the_rules_that_take_them(void **state)
 
         options.shape = expected[i].shape;
         assert_int_equal(plan_make(&options, &plan), STATUS_OK);
-        assert_int_equal(has(&plan, 0, ACCEPT_REJECTION, 1), expected[i].cold);
-        assert_int_equal(has(&plan, 1, ACCEPT_REJECTION, 1), expected[i].rejection);
-        assert_int_equal(has(&plan, 1, ACCEPT_WALK, 1), expected[i].walk);
-        assert_int_equal(has(&plan, 1, ACCEPT_MULTISTEP, 1), expected[i].multistep);
+        assert_int_equal(has(&plan, 0, ACCEPT_REJECTION, 1, 0), expected[i].cold);
+        assert_int_equal(has(&plan, 1, ACCEPT_REJECTION, 1, 0), expected[i].rejection);
+        assert_int_equal(has(&plan, 1, ACCEPT_WALK, 1, 0), expected[i].walk);
+        assert_int_equal(has(&plan, 1, ACCEPT_MULTISTEP, 1, 0), expected[i].multistep);
         for (int c = 0; c < plan.cells; c++) {
             autos += plan.cell[c].draft_length == PLAN_AUTO;
             assert_true(plan.cell[c].sequences == 1 || plan.cell[c].rule.accept == expected[i].first);

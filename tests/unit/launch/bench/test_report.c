@@ -649,6 +649,12 @@ static void open_predicted(struct bench_folder *folder, const char *prediction)
     assert_int_equal(run_read(folder->path, &run), STATUS_OK);
 }
 
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("expected '%s' in '%s'", part, text);
+}
+
 /* Predictions are what prediction.json says, whatever was measured: the page has both, and names what failed. */
 static void test_report__a_prediction_stands_beside_what_was_measured(void **state)
 {
@@ -675,6 +681,7 @@ static void test_report__a_prediction_stands_beside_what_was_measured(void **sta
         strstr(page, "tokens/s within 10 % for 0 of 1 cells with drafts (0 %), the farthest off by 24.8 %; their speedups over solo for 0 of 1; "
                      "solo cells 1 of 1. Calibrated on every second &lt;prompt&gt;."));
     assert_non_null(strstr(page, "T 0, K 2: -24.8 % (v: the verifying step took 430 us, 280 predicted)."));
+    assert_has(page, "The fastest of each group: T 0, K 2, 1.32x.");
     assert_non_null(strstr(page, "## Predicted, then measured"));
     assert_non_null(strstr(html, "Predicted, then measured"));
     assert_true(near(json_number_value(json_object_get(cell, "output_throughput")), 4200));
@@ -685,12 +692,6 @@ static void test_report__a_prediction_stands_beside_what_was_measured(void **sta
     free(page);
     free(html);
     release(&folder);
-}
-
-static void assert_has(const char *text, const char *part)
-{
-    if (strstr(text, part) == NULL)
-        fail_msg("expected '%s' in '%s'", part, text);
 }
 
 /* Of a round that follows accepted drafts the proposal was there each time, of one behind a rejection never. */

@@ -411,6 +411,26 @@ static void test_sequence__wants_no_more_than_a_message_holds(void **state)
     assert_int_equal(sequence_wants(&rig->sequence), MESSAGE_MAX_DRAFT);
 }
 
+/* As many as are wanted, of its newest token, each a point mass; and none where no more than one token may come. */
+static void test_sequence__is_filled_with_what_nobody_drafted(void **state)
+{
+    struct rig *rig = *state;
+    const struct proposal *proposal;
+
+    for (int left = 10; left > 1; left--) {
+        sequence_fill(&rig->sequence);
+        proposal = sequence_proposal(&rig->sequence);
+        assert_non_null(proposal);
+        assert_int_equal(proposal->count, left - 1 < 4 ? left - 1 : 4);
+        assert_false(proposal->is_tree);
+        for (int i = 0; i < proposal->count; i++)
+            assert_true(proposal->token[i] == rig->sequence.tokens[rig->sequence.length - 1] && proposal->q[i].count == 0);
+        sequence_commit(&rig->sequence, &ids[left % 5], 1);
+    }
+    sequence_fill(&rig->sequence);
+    assert_null(sequence_proposal(&rig->sequence));
+}
+
 int main(void)
 {
 #define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
@@ -431,6 +451,7 @@ int main(void)
         RIGGED(test_sequence__commit_uses_the_proposal_up),
         RIGGED(test_sequence__a_new_prompt_keeps_what_the_cache_holds_of_it),
         RIGGED(test_sequence__wants_one_less_than_may_come),
+        RIGGED(test_sequence__is_filled_with_what_nobody_drafted),
         RIGGED(test_sequence__wants_no_more_than_a_message_holds),
     };
 

@@ -1,0 +1,20 @@
+/* Options that were given and change nothing beside the others: whoever gave them is told, as he may think that he measures them. Pure. */
+#ifndef TANDEM_COMMON_OPTIONS_OPTIONS_IDLE_H
+#define TANDEM_COMMON_OPTIONS_OPTIONS_IDLE_H
+
+#include "common/options/options_table.h"
+
+enum { OPTIONS_IDLE_MOST = 32 };
+
+struct options_idle {
+    const char *name; /* of the option, without its dashes */
+    const char *why;  /* the same text for all that are idle for the same reason */
+};
+
+/* Has it the value that it has where nobody gives it? */
+int options_is_default(const struct options *options, const struct option_entry *entry);
+/* Of the options about drafts those that are not at their default and change nothing in any request that does not say otherwise itself, in the order
+ * of the table.  idle: [OPTIONS_IDLE_MOST]. Returns how many there are. */
+int options_find_idle(const struct options *options, struct options_idle *idle);
+
+#endif

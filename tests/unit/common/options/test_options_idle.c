@@ -1,0 +1,79 @@
+#include "common/options/options_idle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_WORDS = 32 };
+
+/* Each line is of a command without prompts; `idle` has what changes nothing, with a blank between, and `why` a part of the reason of each. */
+static const struct {
+    const char *line, *idle, *why;
+} cases[] = {
+    {"--temperature 0.7", "", ""},
+    {"--temperature 0.7 --draft-temperature 0.9 --support 32", "", ""},
+    {"--temperature 0 --draft-temperature 0.9 --support 32", "support draft-temperature", "not drawn from q"},
+    {"--temperature 0.7 --accept coupled --support 32", "support", "not drawn from q"},
+    {"--temperature 0.7 --draft lookup --support 32 --draft-vocabulary 100", "support draft-vocabulary", "no model"},
+    {"--temperature 0 --draft-vocabulary 100", "", ""},
+    {"--temperature 0.7 --lenience 0.3 --typical-delta 0.2", "lenience typical-delta", "another rule"},
+    {"--temperature 0.7 --accept lenience --lenience 0.3", "", ""},
+    {"--temperature 0 --accept lenience --lenience 0.3", "", ""},
+    {"--temperature 0.7 --accept typical --typical-delta 0.2 --typical-epsilon 0.1", "", ""},
+    {"--branches 3", "", ""},
+    {"--branches 3 --run-ahead off", "branches", "--run-ahead is off"},
+    {"--run-ahead off", "", ""},
+    {"--solo", "", ""},
+    {"--solo --draft-length 3 --run-ahead off --branches 2 --temperature 0.7", "draft-length run-ahead branches", "nothing is drafted"},
+    {"--solo --max-sequences 3 --draft-deadline 40 --temperature 0.7", "", ""},
+    {"--solo --accept coupled --temperature 0.7", "", ""}, /* the target's own coins are others */
+    {"--draft-length 5 --draft-deadline 30 --stop-drafting entropy", "", ""},
+};
+
+static void parse(const char *line, struct options *options)
+{
+    static char words[1024], *argv[MOST_WORDS + 1];
+    int argc = 0;
+
+    snprintf(words, sizeof words, "program --quiet %s", line);
+    for (char *word = strtok(words, " "); word != NULL && argc < MOST_WORDS; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+    assert_int_equal(options_parse(argc, argv, options), STATUS_OK);
+}
+
+static void test_options_idle__what_changes_nothing_is_found_with_its_reason(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct options_idle idle[OPTIONS_IDLE_MOST];
+        struct options options;
+        char names[512] = "";
+        int count;
+
+        parse(cases[i].line, &options);
+        count = options_find_idle(&options, idle);
+        for (int at = 0; at < count; at++) {
+            size_t used = strlen(names);
+
+            snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? " " : "", idle[at].name);
+            assert_non_null(strstr(idle[at].why, cases[i].why));
+            assert_ptr_equal(idle[at].why, idle[0].why);
+        }
+        assert_string_equal(names, cases[i].idle);
+        options_release(&options);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options_idle__what_changes_nothing_is_found_with_its_reason),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
