@@ -1,6 +1,7 @@
 #include "common/options/options_idle.h"
 
 #include "common/options/options_merge.h"
+#include "common/sample/distribution.h"
 #include "common/sample/rule.h"
 #include <string.h>
 
@@ -19,6 +20,10 @@ static size_t size_of(enum option_kind kind)
         return sizeof(char *);
     case OPTION_TEXTS:
         return sizeof(struct option_texts);
+    case OPTION_IDS:
+        return sizeof(struct option_ids);
+    case OPTION_BIAS:
+        return sizeof(struct bias);
     default:
         return 0;
     }
@@ -48,23 +53,43 @@ static const struct rule *rule_of_option(const struct option_entry *entry)
     return rule < 0 ? NULL : rule_row(rule);
 }
 
+/* Does a drafter of any kind draw from a q of its own? */
+static int kinds_draw(const struct options *options)
+{
+    struct options own;
+
+    for (int kind = 0; kind < options_kinds(options); kind++) {
+        options_of_kind(options, kind, &own);
+        if (options_draft_kind(&own.model.draft_way)->draws)
+            return 1;
+    }
+    return 0;
+}
+
 /* Why it changes nothing; NULL: it does. */
 static const char *why_idle(const struct options *options, const struct option_entry *entry)
 {
-    static const char *const of_models[] = {"draft-vocabulary", "draft-temperature", "support", NULL};
+    static const char *const of_kinds[] = {"draft-vocabulary", "draft-temperature", "support", NULL};
     static const char *const of_branches[] = {"branches", NULL};
     static const char *const of_drafts[] = {"merge", "run-ahead", "cascade", "branches", NULL}; /* beside those that say so in the table */
-    static const char *const of_q[] = {"draft-temperature", "support", NULL};
-    const struct rule *own = rule_of(&options->request.sampling), *of = rule_of_option(entry);
+    const struct sampling *sampling = &options->request.sampling;
+    const struct rule *own = rule_of(sampling), *of = rule_of_option(entry);
 
+    if (own == NULL || (strcmp(entry->name, "draft-length") == 0 && options->rounds.shape.kind == TREE_OWN))
+        return NULL; /* such trees fill a length in */
     if (!options_drafts(options))
         return entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts) ? "nothing is drafted" : NULL;
+    if (of != NULL && of != rule_row(sampling->accept))
+        return "--accept is another rule";
     if (of != NULL && of != own)
-        return "--accept is another rule, unless a line of the prompts asks for it";
-    if (is_named(entry, of_models) && !options_kinds_run_models(options))
-        return "what drafts is no model";
-    if (is_named(entry, of_q) && own != NULL && own->draw != RULE_DRAWS_Q)
-        return "drafts are not drawn from q here, unless a line of the prompts says otherwise";
+        return "at temperature 0 that rule is greedy";
+    if (is_named(entry, of_kinds) && !kinds_draw(options))
+        return "what drafts has no distribution to draw from";
+    if (strcmp(entry->name, "draft-temperature") == 0 && own->draw != RULE_DRAWS_Q)
+        return "drafts are not drawn from q";
+    if (strcmp(entry->name, "support") == 0 &&
+        (own->draw == RULE_DRAWS_ARGMAX || (own->draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling))))
+        return "drafts are not drawn from q";
     if (is_named(entry, of_branches) && options->rounds.run_ahead == RUN_AHEAD_OFF)
         return "--run-ahead is off";
     return NULL;
@@ -72,9 +97,9 @@ static const char *why_idle(const struct options *options, const struct option_e
 
 int options_find_idle(const struct options *options, struct options_idle *idle)
 {
-    int count = 0;
+    int count = 0, has_own = options->checks.size != CHECK_OFF || options->report.sweep != NULL;
 
-    for (int i = 0; i < option_count && count < OPTIONS_IDLE_MOST; i++) {
+    for (int i = 0; !has_own && i < option_count && count < OPTIONS_IDLE_MOST; i++) {
         const struct option_entry *entry = &option_table[i];
         const char *why = entry->group == OPTION_SPECULATION && !options_is_default(options, entry) ? why_idle(options, entry) : NULL;
 

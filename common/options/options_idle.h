@@ -11,10 +11,10 @@ struct options_idle {
     const char *why;  /* the same text for all that are idle for the same reason */
 };
 
-/* Has it the value that it has where nobody gives it? */
+/* Has it the value that it has where nobody gives it? Some are filled in by others: --draft-deadline, --max-sequences. */
 int options_is_default(const struct options *options, const struct option_entry *entry);
 /* Of the options about drafts those that are not at their default and change nothing in any request that does not say otherwise itself, in the order
- * of the table.  idle: [OPTIONS_IDLE_MOST]. Returns how many there are. */
+ * of the table. A check and a sweep have requests of their own, and nothing is idle there.  idle: [OPTIONS_IDLE_MOST]. Returns how many there are. */
 int options_find_idle(const struct options *options, struct options_idle *idle);
 
 #endif

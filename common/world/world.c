@@ -65,7 +65,7 @@ static void read_boot(char boot[WORLD_BOOT_BYTES])
 
 /* What is longer than its eager limit Open MPI sends in parts, the later ones when the sender looks at MPI again: a drafter that has sent a proposal
  * goes on with the next, and a proposal with many q would wait for the end of its step. Within a host the limit is 4 KiB unless somebody says
- * otherwise, here or to mpirun; `vader` is `sm` from Open MPI 5 on. */
+ * otherwise, in the environment or to mpirun; a file of Open MPI's own parameters is overridden. `vader` is `sm` from Open MPI 5 on. */
 static void send_at_once(void)
 {
     char limit[16];

@@ -69,7 +69,8 @@ static void say_what_is_idle(const struct job *job)
             idle[j].why = NULL; /* told */
         }
         if (why != NULL)
-            log_info("%s change%s nothing here: %s", names, others > 0 ? "" : "s", why);
+            log_info("%s change%s nothing%s: %s", names, others > 0 ? "" : "s",
+                     job->options->input.prompts != NULL ? ", but in lines that say otherwise themselves" : "", why);
     }
 }
 

@@ -22,27 +22,27 @@ struct making {
     struct rounds rounds;
 };
 
-static int rows_of(const struct run_cell *cell)
+static int is_under(const struct run_cell *cell, const struct run_cell *terms)
 {
-    return cell->sequences * (cell->draft_length + 1);
+    return cell->temperature == terms->temperature && strcmp(cell->accept, terms->accept) == 0 && cell->sequences == terms->sequences;
 }
 
-/* Of the rounds of a calibrating cell that had all of its rows, what the step and all else took. */
-static enum status time_rounds(const struct making *making, const struct run_placement *placement, int cell, struct statistics *verify,
-                               struct statistics *rest)
+/* Of the calibrating rounds under these terms that had so many rows of all sequences together, what the step and all else took. Those at the end of a
+ * text have fewer than their cell says. */
+static enum status time_rounds(const struct making *making, const struct run_placement *placement, const struct run_cell *terms, int rows,
+                               struct statistics *verify, struct statistics *rest)
 {
     for (int i = 0; i < making->rounds.count; i++) {
         const struct round *round = &making->rounds.round[i];
         const struct run_pass *pass = &placement->pass[round->pass];
         double step = round->phase_us[ROUND_VERIFY] + round->phase_us[ROUND_REDUCE];
 
-        if (pass->cell != cell || pass->warm_up || !pass->traced || round->opens || round->rows != rows_of(&making->timed.cell[cell]))
+        if (!is_under(&making->timed.cell[pass->cell], terms) || pass->warm_up || !pass->traced || round->opens ||
+            round->sequences != terms->sequences || round->rows != rows)
             continue;
         TRY(statistics_add(verify, step));
         TRY(statistics_add(rest, round->us - step));
     }
-    statistics_sort(verify);
-    statistics_sort(rest);
     return STATUS_OK;
 }
 
@@ -66,34 +66,39 @@ static double outside_us(const struct making *making, const struct run_placement
     return requests > 0 && us > 0 ? us / requests : 0;
 }
 
-static int is_under(const struct run_cell *cell, const struct run_cell *terms)
+/* The longest draft length that was timed under these terms; -1: none was. */
+static int longest_timed(const struct making *making, const struct run_cell *terms)
 {
-    return cell->temperature == terms->temperature && strcmp(cell->accept, terms->accept) == 0 && cell->sequences == terms->sequences;
+    int longest = -1;
+
+    for (int i = 0; i < making->timed.cells; i++)
+        if (is_under(&making->timed.cell[i], terms) && making->timed.cell[i].draft_length > longest)
+            longest = making->timed.cell[i].draft_length;
+    return longest;
 }
 
 static enum status time_ranks(const struct making *making, const struct run_placement *placement, const struct run_cell *terms,
                               struct forecast_ranks *ranks)
 {
-    for (int i = 0; i < making->timed.cells; i++) {
+    int longest = longest_timed(making, terms);
+
+    for (int length = 0; length <= longest; length++) {
         struct statistics verify = {0}, rest = {0};
-        int rows = rows_of(&making->timed.cell[i]);
-        enum status status;
+        int rows = terms->sequences * (length + 1);
+        enum status status = time_rounds(making, placement, terms, rows, &verify, &rest);
 
-        if (!is_under(&making->timed.cell[i], terms))
-            continue;
-        status = time_rounds(making, placement, i, &verify, &rest);
         if (status == STATUS_OK && verify.count >= FEW_ROUNDS) {
-            double step = statistics_mean(&verify), others = statistics_mean(&rest);
-
-            forecast_line_add(&ranks->verify, rows, step);
-            forecast_line_add(&ranks->rest, rows, others);
-            if (making->timed.cell[i].draft_length == 0)
-                ranks->outside = outside_us(making, placement, i, step + others);
+            forecast_line_add(&ranks->verify, rows, statistics_mean(&verify));
+            forecast_line_add(&ranks->rest, rows, statistics_mean(&rest));
         }
         statistics_release(&verify);
         statistics_release(&rest);
         TRY(status);
     }
+    for (int i = 0; i < making->timed.cells; i++)
+        if (is_under(&making->timed.cell[i], terms) && making->timed.cell[i].draft_length == 0)
+            ranks->outside = outside_us(making, placement, i,
+                                        forecast_line_at(&ranks->verify, terms->sequences) + forecast_line_at(&ranks->rest, terms->sequences));
     return STATUS_OK;
 }
 
@@ -173,7 +178,7 @@ static enum status forecast_one(const struct making *making, const struct run_pl
     int known = !cell->solo && find_draft(making, cell, &draft);
     enum status status = ranks != NULL ? time_ranks(making, placement, cell, ranks) : STATUS_INTERNAL;
 
-    if (status == STATUS_OK && ranks->verify.count > 0 && (cell->solo || known)) {
+    if (status == STATUS_OK && ranks->verify.count > (cell->solo || cell->draft_length == 0 ? 0 : 1) && (cell->solo || known)) {
         ranks->ahead = runs_ahead(making, placement);
         ranks->branches = (int)number(making->plan.json, "branches");
         forecast_cell(NULL, ranks, 0, cell->sequences, tokens, &solo);

@@ -211,29 +211,34 @@ static void write_misses(const struct run *run, const struct measured_placement 
         fprintf(to, ".%s", end);
 }
 
-/* Of each group the fastest cell, which is solo where no speedup is above 1 by more than twice its error. */
+/* Is it above 1 by more than twice its error? */
+static int is_faster(const struct measured *cell)
+{
+    return cell->repetitions > 0 && cell->speedup * (1 - 2 * cell->speedup_error) > 1;
+}
+
+/* Of each group the fastest of those that are surely faster than solo; solo where none is. */
 static void write_fastest(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to)
 {
     int told = 0;
 
     for (int b = 0; b < run->cells; b++) {
-        const struct measured *fastest = NULL;
         char name[128];
-        int best = b;
+        int best = b, others = 0;
 
         for (int i = 0; run->cell[b].solo && i < run->cells; i++)
-            if (i != b && run->cell[i].baseline == b && all->cell[i].repetitions > 0 &&
-                (fastest == NULL || all->cell[i].speedup > fastest->speedup)) {
-                fastest = &all->cell[i];
-                best = i;
+            if (i != b && run->cell[i].baseline == b) {
+                others += all->cell[i].repetitions > 0;
+                if (is_faster(&all->cell[i]) && (best == b || all->cell[i].speedup > all->cell[best].speedup))
+                    best = i;
             }
-        if (fastest == NULL)
+        if (others == 0)
             continue;
-        summary_name(&run->cell[fastest->speedup > 1 + 2 * fastest->speedup_error ? best : b], name, sizeof name);
+        summary_name(&run->cell[best], name, sizeof name);
         fprintf(to, "%s%s%s", told == 0 ? begin : "; ", told == 0 ? "The fastest of each group: " : "", name);
         told++;
-        if (fastest->speedup > 1 + 2 * fastest->speedup_error)
-            fprintf(to, ", %.2fx", fastest->speedup);
+        if (best != b)
+            fprintf(to, ", %.2fx", all->cell[best].speedup);
     }
     if (told > 0)
         fprintf(to, ".%s", end);

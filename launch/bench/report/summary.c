@@ -9,7 +9,10 @@ void summary_name(const struct run_cell *cell, char *name, size_t size)
 {
     char terms[RUN_TERMS], length[32], sequences[32] = "";
 
-    snprintf(length, sizeof length, cell->solo ? "solo" : cell->draft_length < 0 ? "K auto" : "K %d", cell->draft_length);
+    if (cell->solo && cell->draft_length > 0) /* of a calibration */
+        snprintf(length, sizeof length, "solo, %d rows more", cell->draft_length);
+    else
+        snprintf(length, sizeof length, cell->solo ? "solo" : cell->draft_length < 0 ? "K auto" : "K %d", cell->draft_length);
     if (cell->sequences > 1)
         snprintf(sequences, sizeof sequences, ", %d sequences", cell->sequences);
     snprintf(name, size, "%s%s, %s", run_terms(cell, terms), sequences, length);

@@ -72,7 +72,6 @@ static json_t *tree_name(const struct options *run)
 
 static json_t *describe(struct bench *bench, json_t *placements)
 {
-    static const char *const ahead[] = {[RUN_AHEAD_AUTO] = "auto", [RUN_AHEAD_ON] = "on", [RUN_AHEAD_OFF] = "off"};
     const struct plan_options *options = &bench->plan.options;
     char date[64];
     time_t now = time(NULL);
@@ -89,7 +88,7 @@ static json_t *describe(struct bench *bench, json_t *placements)
                           plan_is_lossless(&bench->plan), "synthetic_acceptance", bench->run.rounds.synthetic_acceptance));
     failed |= json_object_update_new(object,
                                      json_pack("{s:s, s:s, s:i}", "draft_name", bench->run.model.draft != NULL ? bench->run.model.draft : "embedded",
-                                               "run_ahead", ahead[bench->run.rounds.run_ahead], "branches", bench->run.rounds.branches));
+                                               "run_ahead", options_run_ahead(&bench->run), "branches", bench->run.rounds.branches));
     failed |= json_object_update_new(
         object, json_pack("{s:f, s:f}", "lenience", bench->run.request.sampling.lenience, "threshold", bench->run.request.sampling.threshold));
     failed |= json_object_set_new(object, "task", bench->task_name != NULL ? json_string(bench->task_name) : json_null());

@@ -208,6 +208,7 @@ static int is_same(const struct rule_asked *one, const struct rule_asked *other)
     return one->accept == other->accept && one->number == other->number;
 }
 
+/* Do they differ in what drafts alone? */
 static int is_like(const struct plan_cell *one, const struct plan_cell *other)
 {
     return one->temperature == other->temperature && is_same(&one->rule, &other->rule) && one->sequences == other->sequences;
@@ -216,7 +217,7 @@ static int is_like(const struct plan_cell *one, const struct plan_cell *other)
 /* Draft lengths of all cells under a solo cell's terms. lengths: [SAMPLING_MAX_DRAFT + 1], set where there are some */
 static void find_lengths(const struct plan *plan, const struct plan_cell *solo, char *lengths)
 {
-    static const int chosen[] = {1, 2, 4};
+    static const int chosen[] = {1, 2, 4, 8};
 
     memset(lengths, 0, SAMPLING_MAX_DRAFT + 1);
     for (int i = 0; i < plan->cells; i++) {
@@ -229,6 +230,15 @@ static void find_lengths(const struct plan *plan, const struct plan_cell *solo, 
         if (cell->draft_length >= 0 && cell->draft_length <= SAMPLING_MAX_DRAFT)
             lengths[cell->draft_length] = 1;
     }
+}
+
+/* Is an earlier solo cell under the same terms, as where a list has a value twice? */
+static int is_known(const struct plan *plan, int at)
+{
+    for (int i = 0; i < at; i++)
+        if (plan->cell[i].solo && is_like(&plan->cell[i], &plan->cell[at]))
+            return 1;
+    return 0;
 }
 
 void plan_calibration(const struct plan *plan, struct plan *calibration)
@@ -245,7 +255,7 @@ void plan_calibration(const struct plan *plan, struct plan *calibration)
         char lengths[SAMPLING_MAX_DRAFT + 1];
         struct plan_cell cell = plan->cell[i];
 
-        if (!cell.solo)
+        if (!cell.solo || is_known(plan, i))
             continue;
         find_lengths(plan, &plan->cell[i], lengths);
         for (int length = 0; length <= SAMPLING_MAX_DRAFT && calibration->cells < PLAN_MOST_CELLS; length++)

@@ -66,7 +66,7 @@ enum status plan_read_rules(const char *name, const char *text, struct plan_rule
 /* STATUS_USAGE when there are too many. */
 enum status plan_make(const struct plan_options *options, struct plan *plan);
 /* What is timed before any draft is made, for predictions: the target alone, at each temperature and rule with as many sequences at once and as many
- * rows of each as the cells of `plan` have; where the lead chooses lengths, with those of 0 to 4 drafts, too. */
+ * rows of each as the cells of `plan` have; where the lead chooses lengths, with those of 0, 1, 2, 4 and 8 drafts, too. */
 void plan_calibration(const struct plan *plan, struct plan *calibration);
 /* The rules and temperatures that have no cells, as such a rule does not decide about the shape of drafts there: "rejection at 1"; none: "".  text:
  * [PLAN_TEXT] */

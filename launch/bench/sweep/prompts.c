@@ -83,7 +83,8 @@ static const char *split_of(const struct bench *bench, int prompts)
     if (bench->plan.options.synthetic || bench->plan.options.shape != TREE_CHAIN)
         return NULL;
     if (bench->alphas > 0)
-        return "the texts of --alpha; v on prompts of the file that are not measured";
+        return prompts > 1 ? "the texts of --alpha; v on prompts of the file that are not measured"
+                           : "the texts of --alpha; v on the prompt that is measured, for there is no other";
     return prompts > 1 ? "prompts of the file that are not measured" : "the prompt that is measured, for there is no other";
 }
 

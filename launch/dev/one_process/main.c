@@ -114,6 +114,8 @@ static enum status say(struct job *job, const struct engine *engine)
                             .target = job->target,
                             .hello = job->hello,
                             .ranks = RANKS,
+                            .drafters = 1,
+                            .threads = job->threads,
                             .figures = &engine->lead.figures,
                             .peers = &engine->peers};
 

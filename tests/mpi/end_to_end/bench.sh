@@ -44,10 +44,13 @@ done
 expect "it was predicted after it was measured" '[ "$WORK/a/prediction.json" -ot "$WORK/a/raw/same-node/passes.jsonl" ]'
 expect "the target was not timed alone, or not with the rows of all steps" \
     '! grep -q "\"solo\": false" "$WORK/a/calibration/bench.json" && [ "$(grep -c "\"sequences\": 1," "$WORK/a/calibration/bench.json")" = 6 ] &&
-        [ "$(grep -c "\"sequences\": 2," "$WORK/a/calibration/bench.json")" = 4 ] && [ "$(grep -c "\"draft_length\": 4," "$WORK/a/calibration/bench.json")" = 3 ]'
-# Steps that have the rows of drafts, which nobody made, give the target's own text, in no more rounds than tokens.
+        [ "$(grep -c "\"sequences\": 2," "$WORK/a/calibration/bench.json")" = 5 ] && [ "$(grep -c "\"draft_length\": 4," "$WORK/a/calibration/bench.json")" = 3 ]'
+# Steps that have the rows of drafts, which nobody made, give the target's own text.
 filled() { grep "\"cell\":$1,.*\"warm_up\":false" "$WORK/a/calibration/raw/same-node/passes.jsonl" | grep -oE '"[0-9a-f]{16}"' | sort -u; }
 expect "a text of the target with rows beside it is another one: $(filled 0; filled 1)" '[ "$(filled 0 | wc -l)" -ge 2 ] && [ "$(filled 1)" = "$(filled 0)" ] && [ "$(filled 2)" = "$(filled 0)" ]'
+rows() { grep "\"cell\":$1,.*\"warm_up\":false" "$WORK/a/calibration/raw/same-node/passes.jsonl" | grep -cE "\"drafted\":$2,"; }
+expect "steps of the calibration do not have the rows of drafts" \
+    '[ "$(rows 0 0)" -ge 3 ] && [ "$(rows 0 "[1-9][0-9]*")" = 0 ] && [ "$(rows 1 0)" = 0 ] && [ "$(rows 1 "[1-9][0-9]*")" -ge 3 ] && [ "$(rows 2 "[1-9][0-9]*")" -ge 3 ]'
 expect "prompts are measured that calibrated" '[ "$(sort "$WORK/a/prompts.jsonl" "$WORK/a/calibration/prompts.jsonl" | uniq -d | wc -l)" = 0 ] &&
     [ "$(wc -l <"$WORK/a/prompts.jsonl")" = 8 ] && [ "$(wc -l <"$WORK/a/calibration/prompts.jsonl")" = 32 ] &&
     [ "$(sort "$WORK/a/prompts.jsonl" "$WORK/a/calibration/prompts.jsonl" | comm -23 - <(sort "$SOURCE/launch/demo/bench.jsonl") | wc -l)" = 0 ]'

@@ -187,6 +187,8 @@ static void test_options__a_text_is_scored_alone_and_by_the_target(void **state)
             {"--perplexity file --sweep x", "--sweep does not go with --perplexity"},
             {"--perplexity file --temperature 1", "--temperature does not go with --perplexity, which scores its text and chooses no tokens"},
             {"--top-k 5 --perplexity file", "--top-k does not go with --perplexity"},
+            {"--perplexity file --bad-word x", "--bad-word does not go with --perplexity"},
+            {"--perplexity file --logit-bias 5:100", "--logit-bias does not go with --perplexity"},
             {"--perplexity file --context 3", "--context is 3, expected windows of at least 4 tokens for --perplexity"});
 }
 

@@ -90,7 +90,7 @@ static void test_plan__what_calibrates_has_the_rows_of_every_cell(void **state)
 
             assert_int_equal(
                 has(&calibration, cell->temperature, cell->rule.accept, cell->sequences, cell->draft_length > 0 ? cell->draft_length : 0), 1);
-            for (int k = 1; cell->draft_length == PLAN_AUTO && k <= 4; k *= 2)
+            for (int k = 1; cell->draft_length == PLAN_AUTO && k <= 8; k *= 2)
                 assert_int_equal(has(&calibration, cell->temperature, cell->rule.accept, cell->sequences, k), 1);
         }
         assert_int_equal(has(&plan, 1, 0, 4, 0), everywhere);
