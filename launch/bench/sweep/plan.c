@@ -243,14 +243,16 @@ static int is_known(const struct plan *plan, int at)
 
 void plan_calibration(const struct plan *plan, struct plan *calibration)
 {
-    enum { REPETITIONS = 3, TOKENS = 64 };
+    enum { REPETITIONS = 3, TOKENS = 64, FULL_ROUNDS = 16 };
 
     *calibration = (struct plan){.options = plan->options};
     calibration->options.repetitions = REPETITIONS;
     calibration->options.extra_s = 0;
     calibration->options.fill = 1;
-    if (calibration->options.max_tokens > TOKENS)
-        calibration->options.max_tokens = TOKENS;
+    calibration->options.max_tokens = TOKENS;
+    for (int i = 0; i < plan->cells; i++) /* a round has all of its rows while so many tokens are left */
+        if (plan->cell[i].draft_length + FULL_ROUNDS > calibration->options.max_tokens)
+            calibration->options.max_tokens = plan->cell[i].draft_length + FULL_ROUNDS;
     for (int i = 0; i < plan->cells; i++) {
         char lengths[SAMPLING_MAX_DRAFT + 1];
         struct plan_cell cell = plan->cell[i];
