@@ -86,6 +86,11 @@ int accept_compares_tokens(const struct sampling *sampling)
     return rule_of(sampling)->matches;
 }
 
+int accept_needs_q(const struct sampling *sampling)
+{
+    return rule_of(sampling)->needs_q;
+}
+
 int accept_overlap_tells(const struct sampling *sampling)
 {
     return rule_of(sampling)->overlaps;

@@ -84,6 +84,8 @@ int accept_takes_trees(const struct sampling *sampling);
 int accept_takes_any_tree(const struct sampling *sampling);
 /* Is the target's own token known at each row (TARGET_WINNER), which drafts are compared with? */
 int accept_compares_tokens(const struct sampling *sampling);
+/* Does the rule ask for the q that each draft was drawn from? */
+int accept_needs_q(const struct sampling *sampling);
 /* Does it tell, by the rule for this sampling, how often a tested draft is accepted? */
 int accept_overlap_tells(const struct sampling *sampling);
 /* The same of a share of p: the sum of min(share p, q). Not for TARGET_WINNER. */

@@ -91,7 +91,7 @@ struct lead {
     const struct tokenizer *tokenizer; /* borrowed */
     const struct lead_watch *watch;    /* borrowed; NULL before lead_open: no callbacks */
     int prefill_chunk;           /* --prefill-chunk */
-    int fills;                   /* with no drafters: steps have the rows of drafts all the same (sequence_fill) */
+    int fills;                   /* with no drafters: above 0 steps have the rows of drafts all the same, with q of so many ids (sequence_fill) */
     int hash_logits;
     struct arena arena;
     struct lead_queue queue;

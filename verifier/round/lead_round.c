@@ -137,7 +137,7 @@ static enum status end_round(struct lead *lead)
 
     lead->round.stage = LEAD_BETWEEN;
     for (int i = 0; lead->fills && i < lead->slots.readies; i++)
-        sequence_fill(lead->slots.ready[i]);
+        sequence_fill(lead->slots.ready[i], lead->fills);
     for (int i = 0; i < lead->slots.readies; i++)
         sequence_merge(lead->slots.ready[i], &lead->peers->merge);
     count_fallbacks(lead);

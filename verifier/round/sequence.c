@@ -175,13 +175,35 @@ void sequence_merge(struct sequence *sequence, const struct merge *merge)
         merge_chains(merge, from, sequence->linked, sequence_wants(sequence), &sequence->merged);
 }
 
-void sequence_fill(struct sequence *sequence)
+/* The same probability for the first ids and that token, or for ids alone where it is among them. */
+static struct support even_support(const struct draft_link *link, int row, int32_t token, int count)
+{
+    int32_t *id = link->supports.id + (size_t)row * (size_t)link->support_room;
+    uint32_t *weight = link->supports.weight + (size_t)row * (size_t)link->support_room;
+
+    for (int i = 0; i < count; i++) {
+        id[i] = i;
+        weight[i] = MESSAGE_Q_SUM / (uint32_t)count;
+    }
+    weight[0] += MESSAGE_Q_SUM % (uint32_t)count;
+    if (token >= count)
+        id[count - 1] = token;
+    return (struct support){.count = count, .id = id, .weight = weight};
+}
+
+void sequence_fill(struct sequence *sequence, int support)
 {
     struct draft_link *link = &sequence->link[0];
+    int count = support < link->support_room ? support : link->support_room, needs_q = accept_needs_q(&sequence->sampling);
 
     link->proposal = (struct proposal){.base_length = (uint32_t)sequence->length, .base_digest = sequence->digest, .count = sequence_wants(sequence)};
-    for (int i = 0; i < link->proposal.count; i++)
-        link->proposal.token[i] = sequence->tokens[sequence->length - 1];
+    for (int i = 0; i < link->proposal.count; i++) {
+        int32_t token = sequence->tokens[sequence->length - 1];
+
+        link->proposal.token[i] = token;
+        if (needs_q && count > 1)
+            link->proposal.q[i] = even_support(link, i, token, count);
+    }
     link->has_proposal = link->proposal.count > 0;
 }
 

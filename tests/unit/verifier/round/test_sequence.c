@@ -418,7 +418,7 @@ static void test_sequence__is_filled_with_what_nobody_drafted(void **state)
     const struct proposal *proposal;
 
     for (int left = 10; left > 1; left--) {
-        sequence_fill(&rig->sequence);
+        sequence_fill(&rig->sequence, 100);
         proposal = sequence_proposal(&rig->sequence);
         assert_non_null(proposal);
         assert_int_equal(proposal->count, left - 1 < 4 ? left - 1 : 4);
@@ -427,8 +427,42 @@ static void test_sequence__is_filled_with_what_nobody_drafted(void **state)
             assert_true(proposal->token[i] == rig->sequence.tokens[rig->sequence.length - 1] && proposal->q[i].count == 0);
         sequence_commit(&rig->sequence, &ids[left % 5], 1);
     }
-    sequence_fill(&rig->sequence);
+    sequence_fill(&rig->sequence, 100);
     assert_null(sequence_proposal(&rig->sequence));
+}
+
+/* A rule that asks for q gets one: of as many ids as are said and there is room for, rising, the token among them. */
+static void test_sequence__is_filled_with_q_where_the_rule_asks_for_it(void **state)
+{
+    static const int32_t newest[] = {0, 1, 2, 3, 4, 39};
+    struct rig *rig = *state;
+
+    rig->sequence.sampling.temperature = 1;
+    for (int support = 1; support <= ROOM + 1; support++)
+        for (size_t n = 0; n < sizeof newest / sizeof *newest; n++) {
+            const struct proposal *proposal;
+
+            rig->sequence.tokens[rig->sequence.length - 1] = newest[n];
+            sequence_fill(&rig->sequence, support);
+            proposal = sequence_proposal(&rig->sequence);
+            assert_int_equal(proposal->count, 4);
+            for (int i = 0; i < proposal->count; i++) {
+                const struct support *q = &proposal->q[i];
+                uint32_t sum = 0;
+                int found = 0;
+
+                assert_int_equal(q->count, support == 1 ? 0 : support < ROOM ? support : ROOM);
+                for (int j = 0; j < q->count; j++) {
+                    assert_true(q->weight[j] >= 1 && (j == 0 || q->id[j] > q->id[j - 1]));
+                    sum += q->weight[j];
+                    found += q->id[j] == newest[n];
+                }
+                assert_true(q->count == 0 || (sum == MESSAGE_Q_SUM && found == 1));
+            }
+        }
+    rig->sequence.sampling.accept = ACCEPT_COUPLED;
+    sequence_fill(&rig->sequence, ROOM);
+    assert_int_equal(sequence_proposal(&rig->sequence)->q[0].count, 0);
 }
 
 int main(void)
@@ -452,6 +486,7 @@ int main(void)
         RIGGED(test_sequence__a_new_prompt_keeps_what_the_cache_holds_of_it),
         RIGGED(test_sequence__wants_one_less_than_may_come),
         RIGGED(test_sequence__is_filled_with_what_nobody_drafted),
+        RIGGED(test_sequence__is_filled_with_q_where_the_rule_asks_for_it),
         RIGGED(test_sequence__wants_no_more_than_a_message_holds),
     };
 
