@@ -629,7 +629,7 @@ int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_
     int checks = options->checks.size != CHECK_OFF; /* at temperatures of its own, greedy or not */
     const struct rule *rule = checks ? rule_row((int)sampling->accept) : rule_of(sampling);
 
-    if (options->rounds.synthetic_acceptance >= 0)
+    if (options->rounds.synthetic_acceptance >= 0 && (checks || options_drafts(options)))
         snprintf(option, OPTIONS_NOT_LOSSLESS, "--synthetic-acceptance %g", options->rounds.synthetic_acceptance);
     else if (rule != NULL && !rule->lossless && (checks || (options_drafts(options) && options->rounds.draft_length != 0)))
         snprintf(option, OPTIONS_NOT_LOSSLESS, "--accept %s", rule->name);

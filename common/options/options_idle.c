@@ -67,7 +67,7 @@ static int kinds_draw(const struct options *options)
 }
 
 /* Why it changes nothing; NULL: it does. */
-static const char *why_idle(const struct options *options, const struct option_entry *entry)
+static const char *why_idle(const struct options *options, const struct option_entry *entry, int *lines_may)
 {
     static const char *const of_kinds[] = {"draft-vocabulary", "draft-temperature", "support", NULL};
     static const char *const of_branches[] = {"branches", NULL};
@@ -75,23 +75,28 @@ static const char *why_idle(const struct options *options, const struct option_e
     const struct sampling *sampling = &options->request.sampling;
     const struct rule *own = rule_of(sampling), *of = rule_of_option(entry);
 
+    *lines_may = 0;
     if (own == NULL || (strcmp(entry->name, "draft-length") == 0 && options->rounds.shape.kind == TREE_OWN))
         return NULL; /* such trees fill a length in */
     if (!options_drafts(options))
         return entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts) ? "nothing is drafted" : NULL;
+    if (is_named(entry, of_kinds) && !kinds_draw(options))
+        return "what drafts has no distribution to draw from";
+    if (is_named(entry, of_branches) && options->rounds.run_ahead == RUN_AHEAD_OFF)
+        return "--run-ahead is off";
+    *lines_may = 1;
+    if (options->rounds.draft_length == 0 && strcmp(entry->name, "draft-length") != 0 &&
+        (entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts)))
+        return "--draft-length is 0";
     if (of != NULL && of != rule_row(sampling->accept))
         return "--accept is another rule";
     if (of != NULL && of != own)
         return "at temperature 0 that rule is greedy";
-    if (is_named(entry, of_kinds) && !kinds_draw(options))
-        return "what drafts has no distribution to draw from";
     if (strcmp(entry->name, "draft-temperature") == 0 && own->draw != RULE_DRAWS_Q)
         return "drafts are not drawn from q";
     if (strcmp(entry->name, "support") == 0 &&
         (own->draw == RULE_DRAWS_ARGMAX || (own->draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling))))
         return "drafts are not drawn from q";
-    if (is_named(entry, of_branches) && options->rounds.run_ahead == RUN_AHEAD_OFF)
-        return "--run-ahead is off";
     return NULL;
 }
 
@@ -101,10 +106,11 @@ int options_find_idle(const struct options *options, struct options_idle *idle)
 
     for (int i = 0; !has_own && i < option_count && count < OPTIONS_IDLE_MOST; i++) {
         const struct option_entry *entry = &option_table[i];
-        const char *why = entry->group == OPTION_SPECULATION && !options_is_default(options, entry) ? why_idle(options, entry) : NULL;
+        int lines_may = 0;
+        const char *why = entry->group == OPTION_SPECULATION && !options_is_default(options, entry) ? why_idle(options, entry, &lines_may) : NULL;
 
         if (why != NULL)
-            idle[count++] = (struct options_idle){entry->name, why};
+            idle[count++] = (struct options_idle){entry->name, why, lines_may};
     }
     return count;
 }

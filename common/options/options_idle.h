@@ -9,6 +9,7 @@ enum { OPTIONS_IDLE_MOST = 32 };
 struct options_idle {
     const char *name; /* of the option, without its dashes */
     const char *why;  /* the same text for all that are idle for the same reason */
+    int lines_may;    /* a line of prompts may ask for what makes it count */
 };
 
 /* Has it the value that it has where nobody gives it? Some are filled in by others: --draft-deadline, --max-sequences. */

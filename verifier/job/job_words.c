@@ -70,7 +70,7 @@ static void say_what_is_idle(const struct job *job)
         }
         if (why != NULL)
             log_info("%s change%s nothing%s: %s", names, others > 0 ? "" : "s",
-                     job->options->input.prompts != NULL ? ", but in lines that say otherwise themselves" : "", why);
+                     idle[i].lines_may && job->options->input.prompts != NULL ? ", but in lines that ask for more themselves" : "", why);
     }
 }
 

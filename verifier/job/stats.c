@@ -253,7 +253,8 @@ static json_t *object_of(const struct stats *stats)
     failed |= json_object_set_new(object, "prompt_tokens_read", json_integer(figures->prompt_tokens));
     failed |= json_object_set_new(object, "prefix_tokens_reused", json_integer(figures->prefix_tokens_reused));
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
-    failed |= json_object_set_new(object, "run_ahead", stats_ahead(figures));
+    if (stats->drafters > 0 && stats->options->rounds.run_ahead != RUN_AHEAD_OFF)
+        failed |= json_object_set_new(object, "run_ahead", stats_ahead(figures));
     failed |= json_object_set_new(object, "wire", wire_of(figures));
     if (figures->kinds > 1)
         failed |= json_object_set_new(object, "merged", merged_of(stats));

@@ -16,7 +16,8 @@ const char forecast_why[] =
 
 const char forecast_hits_why[] =
     "The share of proposals that were drafted before they were asked for, by what came of the round before: all of its drafts were accepted, or the "
-    "first, second, third, fourth or a later one was rejected. `88 (90) of 265`: 88 % of 265 proposals, where 90 % were predicted. A rejection says "
+    "first, second, third, fourth or a later one was rejected. `88 % (90) of 265`: 88 % of 265 proposals, where 90 % were predicted. A rejection "
+    "says "
     "where the draft model errs, so its next guesses hit less often than those behind drafts that all stand.";
 
 static int is_near(double measured, double predicted)
@@ -32,8 +33,12 @@ struct forecast_score forecast_score(const struct run *run, const struct measure
         const struct measured *f = &all->cell[i];
         int near;
 
-        if (f->forecast.tokens_per_second <= 0 || f->repetitions == 0)
+        if (f->repetitions == 0)
             continue;
+        if (f->forecast.tokens_per_second <= 0) {
+            score.others += !run->cell[i].solo;
+            continue;
+        }
         near = is_near(f->tokens_per_second, f->forecast.tokens_per_second);
         if (run->cell[i].solo) {
             score.solo_cells++;
@@ -167,6 +172,8 @@ void forecast_verdict(const struct run *run, const struct measured_placement *al
             begin, score.near, score.cells, score.cells > 0 ? 100.0 * score.near / score.cells : 0.0, 100 * score.farthest, score.near_speedup,
             score.cells, score.solo_near, score.solo_cells);
     table_escape(to, forecast_prompts(run));
+    if (score.others > 0)
+        fprintf(to, ". The offline run tells nothing of the rules of %d other cells with drafts", score.others);
     fprintf(to, ".%s", end);
     for (int i = 0; i < run->cells; i++) {
         const struct measured *f = &all->cell[i];
@@ -222,7 +229,7 @@ static void write_hits(struct run_hits hits, int is_predicted, double predicted,
         return;
     if (is_predicted)
         snprintf(said, sizeof said, " (%.0f)", 100 * predicted);
-    snprintf(text, HITS_TEXT, "%.0f%s of %lld", 100 * share_of(hits), said, (long long)hits.rounds);
+    snprintf(text, HITS_TEXT, "%.0f %%%s of %lld", 100 * share_of(hits), said, (long long)hits.rounds);
 }
 
 /* Of places from the fifth on, together. */

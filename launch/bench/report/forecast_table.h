@@ -8,6 +8,7 @@
 struct forecast_score {
     int cells, near;  /* with drafts: tokens per second */
     int near_speedup; /* of them: the speedup over solo, which what the whole machine did does not change */
+    int others;       /* with drafts, of which nothing was predicted */
     int solo_cells, solo_near;
     double farthest; /* share that the worst is off by */
 };

@@ -48,7 +48,9 @@ const char page_md_how_measured[] =
     "Every pass decodes the same prompts in the same job, on the same ranks and the same loaded models; solo passes leave the drafter idle. Cells "
     "take turns, forward in one repetition and backward in the next. A speedup is that of a pass over the solo pass of its repetition; shown are the "
     "median over repetitions with its standard error, from the sorted values around it, and the spread, 1.4826 times the median absolute deviation. "
-    "Cells whose error is beyond the limit got further repetitions. Completions have a fixed length (EOS is ignored).";
+    "Cells whose error is beyond the limit got further repetitions. Completions have a fixed length (EOS is ignored). A pass has four prompts for "
+    "each "
+    "of its sequences at least.";
 
 static double number(const json_t *object, const char *key)
 {
@@ -217,6 +219,21 @@ static int is_faster(const struct measured *cell)
     return cell->repetitions > 0 && cell->speedup * (1 - 2 * cell->speedup_error) > 1;
 }
 
+/* Beside solo, which cell comes nearest to it, or may be above it. */
+static void write_nearest(const struct run *run, const struct measured_placement *all, int baseline, FILE *to)
+{
+    int near = -1;
+
+    for (int i = 0; i < run->cells; i++)
+        if (i != baseline && run->cell[i].baseline == baseline && all->cell[i].repetitions > 0 &&
+            (near < 0 || all->cell[i].speedup > all->cell[near].speedup))
+            near = i;
+    if (near >= 0 && run->cell[near].draft_length < 0)
+        fprintf(to, " (K auto %s%.2fx)", measured_is_noisy(run, &all->cell[near]) ? "~" : "", all->cell[near].speedup);
+    else if (near >= 0)
+        fprintf(to, " (K %d %s%.2fx)", run->cell[near].draft_length, measured_is_noisy(run, &all->cell[near]) ? "~" : "", all->cell[near].speedup);
+}
+
 /* Of each group the fastest of those that are surely faster than solo; solo where none is. */
 static void write_fastest(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to)
 {
@@ -239,6 +256,8 @@ static void write_fastest(const struct run *run, const struct measured_placement
         told++;
         if (best != b)
             fprintf(to, ", %.2fx", all->cell[best].speedup);
+        else
+            write_nearest(run, all, b, to);
     }
     if (told > 0)
         fprintf(to, ".%s", end);

@@ -13,32 +13,35 @@ enum { MOST_WORDS = 32 };
 /* Each line is of a command without prompts; `idle` has what changes nothing, with a blank between, and `why` a part of the reason of each. */
 static const struct {
     const char *line, *idle, *why;
+    int lines_may;
 } cases[] = {
-    {"--temperature 0.7", "", ""},
-    {"--temperature 0.7 --draft-temperature 0.9 --support 32", "", ""},
-    {"--temperature 0 --draft-temperature 0.9 --support 32", "support draft-temperature", "not drawn from q"},
-    {"--temperature 0.7 --accept coupled --support 32", "support", "not drawn from q"},
-    {"--temperature 0.7 --draft lookup --support 32 --draft-vocabulary 100", "support draft-vocabulary", "no distribution"},
-    {"--temperature 0 --draft-vocabulary 100", "", ""},
-    {"--temperature 0.7 --lenience 0.3 --typical-delta 0.2", "lenience typical-delta", "another rule"},
-    {"--temperature 0.7 --accept lenience --lenience 0.3", "", ""},
-    {"--temperature 0 --accept lenience --lenience 0.3", "", ""},
-    {"--temperature 0.7 --accept typical --typical-delta 0.2 --typical-epsilon 0.1", "", ""},
-    {"--temperature 0 --accept typical --typical-delta 0.2", "typical-delta", "at temperature 0 that rule is greedy"},
-    {"--temperature 0.7 --draft ngram:F --support 32 --draft-vocabulary 100 --draft-temperature 0.9", "", ""},
-    {"--temperature 0.7 --top-p 0.9 --accept coupled --support 8", "", ""},
-    {"--temperature 0 --draft lookahead --drafters 1 --branches 0", "", ""},
-    {"--draft lookahead --solo", "", ""},
-    {"--check quick --support 32 --draft-temperature 0.9", "", ""},
-    {"--sweep F --lenience 0.3", "", ""},
-    {"--branches 3", "", ""},
-    {"--branches 3 --run-ahead off", "branches", "--run-ahead is off"},
-    {"--run-ahead off", "", ""},
-    {"--solo", "", ""},
-    {"--solo --draft-length 3 --run-ahead off --branches 2 --temperature 0.7", "draft-length run-ahead branches", "nothing is drafted"},
-    {"--solo --max-sequences 3 --draft-deadline 40 --temperature 0.7", "", ""},
-    {"--solo --accept coupled --temperature 0.7", "", ""}, /* the target's own coins are others */
-    {"--draft-length 5 --draft-deadline 30 --stop-drafting entropy", "", ""},
+    {"--temperature 0.7", "", "", 0},
+    {"--temperature 0.7 --draft-temperature 0.9 --support 32", "", "", 0},
+    {"--temperature 0 --draft-temperature 0.9 --support 32", "support draft-temperature", "not drawn from q", 1},
+    {"--temperature 0.7 --accept coupled --support 32", "support", "not drawn from q", 1},
+    {"--temperature 0.7 --draft lookup --support 32 --draft-vocabulary 100", "support draft-vocabulary", "no distribution", 0},
+    {"--temperature 0 --draft-vocabulary 100", "", "", 0},
+    {"--temperature 0.7 --lenience 0.3 --typical-delta 0.2", "lenience typical-delta", "another rule", 1},
+    {"--temperature 0.7 --accept lenience --lenience 0.3", "", "", 0},
+    {"--temperature 0 --accept lenience --lenience 0.3", "", "", 0},
+    {"--temperature 0.7 --accept typical --typical-delta 0.2 --typical-epsilon 0.1", "", "", 0},
+    {"--temperature 0 --accept typical --typical-delta 0.2", "typical-delta", "at temperature 0 that rule is greedy", 1},
+    {"--temperature 0.7 --draft ngram:F --support 32 --draft-vocabulary 100 --draft-temperature 0.9", "", "", 0},
+    {"--temperature 0.7 --top-p 0.9 --accept coupled --support 8", "", "", 0},
+    {"--temperature 0 --draft lookahead --drafters 1 --branches 0", "", "", 0},
+    {"--draft lookahead --solo", "", "", 0},
+    {"--check quick --support 32 --draft-temperature 0.9", "", "", 0},
+    {"--sweep F --lenience 0.3", "", "", 0},
+    {"--branches 3", "", "", 0},
+    {"--branches 3 --run-ahead off", "branches", "--run-ahead is off", 0},
+    {"--run-ahead off", "", "", 0},
+    {"--draft-length 0 --branches 2 --support 3", "support branches", "--draft-length is 0", 1},
+    {"--prompts F --output O --solo --draft-length 4", "draft-length", "nothing is drafted", 0},
+    {"--solo", "", "", 0},
+    {"--solo --draft-length 3 --run-ahead off --branches 2 --temperature 0.7", "draft-length run-ahead branches", "nothing is drafted", 0},
+    {"--solo --max-sequences 3 --draft-deadline 40 --temperature 0.7", "", "", 0},
+    {"--solo --accept coupled --temperature 0.7", "", "", 0}, /* the target's own coins are others */
+    {"--draft-length 5 --draft-deadline 30 --stop-drafting entropy", "", "", 0},
 };
 
 static void parse(const char *line, struct options *options)
@@ -70,6 +73,7 @@ static void test_options_idle__what_changes_nothing_is_found_with_its_reason(voi
             snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? " " : "", idle[at].name);
             assert_non_null(strstr(idle[at].why, cases[i].why));
             assert_ptr_equal(idle[at].why, idle[0].why);
+            assert_int_equal(idle[at].lines_may, cases[i].lines_may);
         }
         assert_string_equal(names, cases[i].idle);
         options_release(&options);

@@ -688,6 +688,12 @@ static void test_report__a_prediction_stands_beside_what_was_measured(void **sta
     assert_true(near(json_number_value(json_object_get(cell, "measured_over_predicted")), 6 / 1.9e-3 / 4200));
     assert_null(
         json_object_get(json_array_get(json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells"), 2), "predicted_before"));
+    free(page);
+    all[0].cell[1].speedup = 1.01;
+    all[0].cell[2].speedup = 0.9;
+    all[0].cell[1].speedup_error = 0.01; /* it may be less than 1 */
+    page = written(page_md_write);
+    assert_has(page, "The fastest of each group: T 0, solo (K 2 1.01x).");
     json_decref(summary);
     free(page);
     free(html);
@@ -713,9 +719,9 @@ static void test_report__hits_stand_by_what_came_before_them(void **state)
     summary = summary_make(&run, all);
     cells = json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells");
     ahead = json_object_get(json_array_get(cells, 1), "run_ahead");
-    assert_has(page, "| 33 (30) of 6 | 100 (90) of 2 | 0 (25) of 2 ");
-    assert_has(page, "| 33 of 6      | 100 of 2      | 0 of 2 "); /* of the chosen length nothing was predicted */
-    assert_has(html, "<td class=\"text\">100 (90) of 2</td>");
+    assert_has(page, "| 33 % (30) of 6 | 100 % (90) of 2 | 0 % (25) of 2 ");
+    assert_has(page, "| 33 % of 6      | 100 % of 2      | 0 % of 2 "); /* of the chosen length nothing was predicted */
+    assert_has(html, "<td class=\"text\">100 % (90) of 2</td>");
     assert_has(trace, "\"sequences\":1,\"proposals\":1,\"drafted ahead\":1}");
     assert_has(trace, "\"sequences\":1,\"proposals\":1,\"drafted ahead\":0}");
     assert_true(near(json_number_value(json_object_get(json_object_get(ahead, "all_accepted"), "hit_rate")), 1));
