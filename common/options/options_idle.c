@@ -79,7 +79,7 @@ static const char *why_idle(const struct options *options, const struct option_e
     if (own == NULL || (strcmp(entry->name, "draft-length") == 0 && options->rounds.shape.kind == TREE_OWN))
         return NULL; /* such trees fill a length in */
     if (!options_drafts(options))
-        return entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts) ? "nothing is drafted" : NULL;
+        return of != NULL || entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts) ? "nothing is drafted" : NULL;
     if (is_named(entry, of_kinds) && !kinds_draw(options))
         return "what drafts has no distribution to draw from";
     if (is_named(entry, of_branches) && options->rounds.run_ahead == RUN_AHEAD_OFF)

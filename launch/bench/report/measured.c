@@ -173,10 +173,11 @@ static enum status take_passes(const struct run *run, const struct run_placement
         TRY(add_requests(pass, samples, measured));
         TRY(statistics_add(&samples->speed, speed_of(pass)));
         solo = pass_of(placement, run->cell[cell].baseline, pass->repetition);
-        if (solo == NULL || speed_of(solo) <= 0 || mean_tpot(pass) <= 0)
+        if (solo == NULL || speed_of(solo) <= 0)
             continue;
         TRY(statistics_add(&samples->speedup, speed_of(pass) / speed_of(solo)));
-        TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
+        if (mean_tpot(pass) > 0) /* some text has a second token */
+            TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
     }
     measured->alpha = measured->all_tested > 0 ? measured->all_accepted / measured->all_tested : -1;
     measured->overlap_hidden = overlap_is_hidden(&run->cell[cell]);

@@ -49,6 +49,17 @@ static const char *reads_of(const struct run *run, const struct run_cell *cell, 
     return text;
 }
 
+/* Where all drafts are accepted and cost nothing there is no bound. */
+static const char *oracle_of(const struct measured *f, char *text, size_t size)
+{
+    double bound = theory_oracle(f->alpha, f->c);
+
+    text[0] = '\0';
+    if (isfinite(bound))
+        snprintf(text, size, "%.2fx", bound);
+    return text;
+}
+
 void table_theory(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
@@ -59,15 +70,15 @@ void table_theory(const struct run *run, const struct measured_placement *all, e
         "best K 3.8,best K with v and wire");
     for (int i = 0; i < run->cells; i++) {
         const struct measured *f = &all->cell[i];
-        char name[128], reads[32];
+        char name[128], reads[32], oracle[32];
 
         if (!is_predicted(run, all, i))
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        table_row(&table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.2fx\t%.2fx\t%.2fx\t%+.1f\t%.2fx\t%s\t%.2fx\t%d\t%d", name, f->alpha, f->c, f->v,
+        table_row(&table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.2fx\t%.2fx\t%.2fx\t%+.1f\t%.2fx\t%s\t%s\t%d\t%d", name, f->alpha, f->c, f->v,
                   f->rest, f->tokens_expected, f->output_tokens / f->rounds, f->improvement, f->improvement_measured, f->speedup,
                   100 * (f->speedup / f->improvement_measured - 1), f->operations, reads_of(run, &run->cell[i], f, reads, sizeof reads),
-                  theory_oracle(f->alpha, f->c), f->best, f->best_measured);
+                  oracle_of(f, oracle, sizeof oracle), f->best, f->best_measured);
     }
     table_end(&table);
 }

@@ -40,6 +40,7 @@ static const struct {
     {"--solo", "", "", 0},
     {"--solo --draft-length 3 --run-ahead off --branches 2 --temperature 0.7", "draft-length run-ahead branches", "nothing is drafted", 0},
     {"--solo --max-sequences 3 --draft-deadline 40 --temperature 0.7", "", "", 0},
+    {"--solo --accept lenience --lenience 0.2 --temperature 0.7", "lenience", "nothing is drafted", 0},
     {"--solo --accept coupled --temperature 0.7", "", "", 0}, /* the target's own coins are others */
     {"--draft-length 5 --draft-deadline 30 --stop-drafting entropy", "", "", 0},
 };
