@@ -41,6 +41,10 @@ equal() {
 equal greedy 2 nccl "${ALL[@]}"
 equal one_shot 2 one-shot "${ALL[@]}"
 equal bytes 2 one-shot "${ALL[@]}" --cache fp8
+# The target drafts for itself, so what its drafter goes on with is what is committed, and a device copies that branch.
+equal ahead 2 nccl "${ALL[@]}" --draft "$WORK/target.bin" --run-ahead on
+checks=$((checks + 1))
+grep -q "ran ahead: [1-9][0-9]* branches" "$WORK/drafted_ahead.err" || fail "drafted_ahead: nobody ran ahead: $(grep drafter "$WORK/drafted_ahead.err")"
 if [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     equal coupled 2 one-shot "${ALL[@]}" --accept coupled --temperature 0.9 --seed 3
     equal listed 2 nccl "${ALL[@]}" --accept coupled --temperature 0.9 --top-p 0.8 --seed 3
