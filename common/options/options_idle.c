@@ -70,7 +70,6 @@ static int kinds_draw(const struct options *options)
 static const char *why_idle(const struct options *options, const struct option_entry *entry, int *lines_may)
 {
     static const char *const of_kinds[] = {"draft-vocabulary", "draft-temperature", "support", NULL};
-    static const char *const of_branches[] = {"branches", NULL};
     static const char *const of_drafts[] = {"merge", "run-ahead", "cascade", "branches", NULL}; /* beside those that say so in the table */
     const struct sampling *sampling = &options->request.sampling;
     const struct rule *own = rule_of(sampling), *of = rule_of_option(entry);
@@ -82,7 +81,7 @@ static const char *why_idle(const struct options *options, const struct option_e
         return of != NULL || entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts) ? "nothing is drafted" : NULL;
     if (is_named(entry, of_kinds) && !kinds_draw(options))
         return "what drafts has no distribution to draw from";
-    if (is_named(entry, of_branches) && options->rounds.run_ahead == RUN_AHEAD_OFF)
+    if (strcmp(entry->name, "branches") == 0 && options->rounds.run_ahead == RUN_AHEAD_OFF)
         return "--run-ahead is off";
     *lines_may = 1;
     if (options->rounds.draft_length == 0 && strcmp(entry->name, "draft-length") != 0 &&

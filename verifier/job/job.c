@@ -266,8 +266,11 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
     struct verify verify = {0};
     struct peers none = {0};
     int drafted = drafts == JOB_DRAFTED, support = job->options->rounds.support, vocab = job->model->vocab;
-    struct lead lead = {
-        .queue.requests = requests, .watch = watch, .slots.count = slots, .resting = drafted ? NULL : drafters, .fills = drafts != JOB_FILLED ? 0 : support < vocab ? support : vocab};
+    struct lead lead = {.queue.requests = requests,
+                        .watch = watch,
+                        .slots.count = slots,
+                        .resting = drafted ? NULL : drafters,
+                        .fills = drafts != JOB_FILLED ? 0 : support < vocab ? support : vocab};
     enum status status;
 
     TRY(job_open_lead(job, drafted ? drafters : &none, &verify, &lead));

@@ -81,8 +81,8 @@ enum offer sequence_offer(struct sequence *sequence, struct draft_link *link, co
 /* Joins what its drafters proposed into the one tree that is verified: of all their drafts the `most` best by what was accepted of each kind before.
  * Where one link is in use its proposal stays as it is. */
 void sequence_merge(struct sequence *sequence, const struct merge *merge);
-/* A proposal that nobody drafted, of as many tokens as are wanted, so that a round can be timed with their rows: its newest token again and again, each
- * with a q of so many ids where the rule asks for one. No drafter may be linked to it.  support: 1 .. the vocabulary */
+/* A proposal that nobody drafted, of as many tokens as are wanted, so that a round can be timed with their rows: its newest token again and again,
+ * each with a q of so many ids where the rule asks for one. No drafter may be linked to it.  support: 1 .. the vocabulary */
 void sequence_fill(struct sequence *sequence, int support);
 /* What is to be verified in this round; NULL: nothing was drafted, and where several links are in use, before sequence_merge. */
 const struct proposal *sequence_proposal(const struct sequence *sequence);

@@ -213,51 +213,42 @@ static void write_misses(const struct run *run, const struct measured_placement 
         fprintf(to, ".%s", end);
 }
 
-/* Is it above 1 by more than twice its error? */
-static int is_faster(const struct measured *cell)
+/* Of the cells that are compared with this solo cell the one of the largest speedup, or `surely` of those that are above 1 by more than twice their
+ * error; -1: there is none. */
+static int fastest_of(const struct run *run, const struct measured_placement *all, int baseline, int surely)
 {
-    return cell->repetitions > 0 && cell->speedup * (1 - 2 * cell->speedup_error) > 1;
+    int best = -1;
+
+    for (int i = 0; i < run->cells; i++) {
+        const struct measured *cell = &all->cell[i];
+
+        if (i != baseline && run->cell[i].baseline == baseline && cell->repetitions > 0 &&
+            (!surely || cell->speedup * (1 - 2 * cell->speedup_error) > 1) && (best < 0 || cell->speedup > all->cell[best].speedup))
+            best = i;
+    }
+    return best;
 }
 
-/* Beside solo, which cell comes nearest to it, or may be above it. */
-static void write_nearest(const struct run *run, const struct measured_placement *all, int baseline, FILE *to)
-{
-    int near = -1;
-
-    for (int i = 0; i < run->cells; i++)
-        if (i != baseline && run->cell[i].baseline == baseline && all->cell[i].repetitions > 0 &&
-            (near < 0 || all->cell[i].speedup > all->cell[near].speedup))
-            near = i;
-    if (near >= 0 && run->cell[near].draft_length < 0)
-        fprintf(to, " (K auto %s%.2fx)", measured_is_noisy(run, &all->cell[near]) ? "~" : "", all->cell[near].speedup);
-    else if (near >= 0)
-        fprintf(to, " (K %d %s%.2fx)", run->cell[near].draft_length, measured_is_noisy(run, &all->cell[near]) ? "~" : "", all->cell[near].speedup);
-}
-
-/* Of each group the fastest of those that are surely faster than solo; solo where none is. */
+/* Of each group the fastest of those that are surely faster than solo; where none is, solo, with what comes nearest to it or may be above. */
 static void write_fastest(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to)
 {
     int told = 0;
 
     for (int b = 0; b < run->cells; b++) {
+        int best = fastest_of(run, all, b, 1), near = fastest_of(run, all, b, 0);
         char name[128];
-        int best = b, others = 0;
 
-        for (int i = 0; run->cell[b].solo && i < run->cells; i++)
-            if (i != b && run->cell[i].baseline == b) {
-                others += all->cell[i].repetitions > 0;
-                if (is_faster(&all->cell[i]) && (best == b || all->cell[i].speedup > all->cell[best].speedup))
-                    best = i;
-            }
-        if (others == 0)
+        if (!run->cell[b].solo || near < 0)
             continue;
-        summary_name(&run->cell[best], name, sizeof name);
+        summary_name(&run->cell[best >= 0 ? best : b], name, sizeof name);
         fprintf(to, "%s%s%s", told == 0 ? begin : "; ", told == 0 ? "The fastest of each group: " : "", name);
         told++;
-        if (best != b)
+        if (best >= 0)
             fprintf(to, ", %.2fx", all->cell[best].speedup);
+        else if (run->cell[near].draft_length < 0)
+            fprintf(to, " (K auto %s%.2fx)", measured_is_noisy(run, &all->cell[near]) ? "~" : "", all->cell[near].speedup);
         else
-            write_nearest(run, all, b, to);
+            fprintf(to, " (K %d %s%.2fx)", run->cell[near].draft_length, measured_is_noisy(run, &all->cell[near]) ? "~" : "", all->cell[near].speedup);
     }
     if (told > 0)
         fprintf(to, ".%s", end);

@@ -269,6 +269,13 @@ void plan_calibration(const struct plan *plan, struct plan *calibration)
     }
 }
 
+int plan_prompts(const struct plan *plan, int sequences)
+{
+    int filled = plan->options.fill * sequences;
+
+    return filled > plan->options.prompts ? filled : plan->options.prompts;
+}
+
 int plan_most_sequences(const struct plan *plan)
 {
     int most = 1;
@@ -310,12 +317,10 @@ json_t *plan_cells(const struct plan *plan)
 static json_t *pass_of(const struct plan *plan, int at, int repetition, int warm_up)
 {
     const struct plan_cell *cell = &plan->cell[at];
-    int prompts = plan->options.prompts;
+    int prompts = plan_prompts(plan, cell->sequences);
     char rule[RULE_TEXT];
 
-    /* A pass with many sequences gets more prompts, so that it lasts as long as the others and its slots are seldom empty. */
     rule_write(&cell->rule, rule);
-    prompts = prompts < plan->options.fill * cell->sequences ? plan->options.fill * cell->sequences : prompts;
     return json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "baseline", cell->baseline, "repetition", repetition,
                      "warm_up", warm_up, "solo", cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept", rule,
                      "sequences", cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);

@@ -72,6 +72,8 @@ void plan_calibration(const struct plan *plan, struct plan *calibration);
  * [PLAN_TEXT] */
 void plan_left_out(const struct plan *plan, char *text);
 int plan_most_sequences(const struct plan *plan);
+/* Of a pass with so many sequences: one with many gets more, so that it lasts as long as the others and its slots are seldom empty. */
+int plan_prompts(const struct plan *plan, int sequences);
 /* By the rules of its cells, and whether verdicts are drawn. */
 int plan_is_lossless(const struct plan *plan);
 

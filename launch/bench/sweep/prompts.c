@@ -49,14 +49,6 @@ static int deal_out(FILE *from, int most, FILE *measured, FILE *calibrating)
     return count;
 }
 
-/* Prompts that the largest pass asks for. */
-static int most_measured(const struct plan *plan)
-{
-    int filled = plan->options.fill * plan_most_sequences(plan);
-
-    return filled > plan->options.prompts ? filled : plan->options.prompts;
-}
-
 static FILE *create(const char *folder, const char *name, char *path)
 {
     FILE *file;
@@ -110,7 +102,7 @@ enum status bench_split_prompts(struct bench *bench)
     if (measured != NULL)
         calibrating = create(folder, "prompts.jsonl", calibrating_path);
     if (calibrating != NULL) {
-        int prompts = deal_out(from, most_measured(&bench->plan), measured, calibrating);
+        int prompts = deal_out(from, plan_prompts(&bench->plan, plan_most_sequences(&bench->plan)), measured, calibrating);
 
         bench->split = split_of(bench, prompts);
         status = close_file(calibrating, calibrating_path);
