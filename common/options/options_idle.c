@@ -45,8 +45,7 @@ static int is_named(const struct option_entry *entry, const char *const *names)
     return 0;
 }
 
-/* --lenience, --typical-delta: it begins with the name of the rule that it belongs to. NULL: it belongs to none. */
-static const struct rule *rule_of_option(const struct option_entry *entry)
+const struct rule *options_rule_of(const struct option_entry *entry)
 {
     int rule = rule_find(entry->name, strcspn(entry->name, "-"));
 
@@ -72,7 +71,7 @@ static const char *why_idle(const struct options *options, const struct option_e
     static const char *const of_kinds[] = {"draft-vocabulary", "draft-temperature", "support", NULL};
     static const char *const of_drafts[] = {"merge", "run-ahead", "cascade", "branches", NULL}; /* beside those that say so in the table */
     const struct sampling *sampling = &options->request.sampling;
-    const struct rule *own = rule_of(sampling), *of = rule_of_option(entry);
+    const struct rule *own = rule_of(sampling), *of = options_rule_of(entry);
 
     *lines_may = 0;
     if (own == NULL || (strcmp(entry->name, "draft-length") == 0 && options->rounds.shape.kind == TREE_OWN))
@@ -83,6 +82,8 @@ static const char *why_idle(const struct options *options, const struct option_e
         return "what drafts has no distribution to draw from";
     if (strcmp(entry->name, "branches") == 0 && options->rounds.run_ahead == RUN_AHEAD_OFF)
         return "--run-ahead is off";
+    if (strcmp(entry->name, "branches") == 0 && options->rounds.shape.kind != TREE_CHAIN)
+        return "no drafter runs ahead of a tree";
     *lines_may = 1;
     if (options->rounds.draft_length == 0 && strcmp(entry->name, "draft-length") != 0 &&
         (entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts)))
@@ -93,6 +94,8 @@ static const char *why_idle(const struct options *options, const struct option_e
         return "at temperature 0 that rule is greedy";
     if (strcmp(entry->name, "draft-temperature") == 0 && own->draw != RULE_DRAWS_Q)
         return "drafts are not drawn from q";
+    if (strcmp(entry->name, "cascade") == 0 && own->draw == RULE_DRAWS_Q)
+        return "drafts are drawn from q";
     if (strcmp(entry->name, "support") == 0 &&
         (own->draw == RULE_DRAWS_ARGMAX || (own->draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling))))
         return "drafts are not drawn from q";

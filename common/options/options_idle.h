@@ -3,6 +3,7 @@
 #define TANDEM_COMMON_OPTIONS_OPTIONS_IDLE_H
 
 #include "common/options/options_table.h"
+#include "common/sample/rule.h"
 
 enum { OPTIONS_IDLE_MOST = 32 };
 
@@ -14,6 +15,8 @@ struct options_idle {
 
 /* Has it the value that it has where nobody gives it? Some are filled in by others: --draft-deadline, --max-sequences. */
 int options_is_default(const struct options *options, const struct option_entry *entry);
+/* The rule whose number it is: its name begins with the rule's (--lenience, --typical-delta). NULL: it belongs to none. */
+const struct rule *options_rule_of(const struct option_entry *entry);
 /* Of the options about drafts those that are not at their default and change nothing in any request that does not say otherwise itself, in the order
  * of the table. A check and a sweep have requests of their own, and nothing is idle there.  idle: [OPTIONS_IDLE_MOST]. Returns how many there are. */
 int options_find_idle(const struct options *options, struct options_idle *idle);

@@ -107,12 +107,18 @@ void job_words_begin(const struct job *job)
 
 void job_words_requests(struct job *job, const struct request_list *requests)
 {
-    char option[OPTIONS_NOT_LOSSLESS];
+    char option[OPTIONS_NOT_LOSSLESS], more[32] = "";
+    int others = 0;
 
     job->lossy = options_drafts(job->options) ? request_lossy(requests) : NULL;
-    if (job->lossy != NULL && !options_not_lossless(job->options, option))
-        log_warn("NOT LOSSLESS, by line %d, accept %s: what comes out of it does not have the target's distribution", job->lossy->line,
-                 rule_of(&job->lossy->sampling)->name);
+    if (job->lossy == NULL || options_not_lossless(job->options, option))
+        return;
+    for (const struct request *request = job->lossy + 1; request < requests->request + requests->count; request++)
+        others += request_is_lossy(request);
+    if (others > 0)
+        snprintf(more, sizeof more, ", and %d further line%s", others, others > 1 ? "s" : "");
+    log_warn("NOT LOSSLESS, by line %d, accept %s%s: what comes out of %s does not have the target's distribution", job->lossy->line,
+             rule_of(&job->lossy->sampling)->name, more, others > 0 ? "them" : "it");
 }
 
 void job_words_drained(const struct job *job, int count)

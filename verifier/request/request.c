@@ -243,10 +243,15 @@ int request_drafts(const struct request *request)
     return request->adaptive || request->draft_length > 0;
 }
 
+int request_is_lossy(const struct request *request)
+{
+    return request->error == NULL && request_drafts(request) && !rule_of(&request->sampling)->lossless;
+}
+
 const struct request *request_lossy(const struct request_list *list)
 {
     for (int i = 0; i < list->count; i++)
-        if (list->request[i].error == NULL && request_drafts(&list->request[i]) && !rule_of(&list->request[i].sampling)->lossless)
+        if (request_is_lossy(&list->request[i]))
             return &list->request[i];
     return NULL;
 }

@@ -88,7 +88,9 @@ enum status request_expect_single(const struct request_list *list, const char *w
 void request_settle_tree(struct request *request, const struct options *options);
 /* Does it ask for drafts? */
 int request_drafts(const struct request *request);
-/* The first one that drafts by a rule that is not lossless, or NULL. */
+/* Does it draft by a rule that is not lossless? */
+int request_is_lossy(const struct request *request);
+/* The first one that does, or NULL. */
 const struct request *request_lossy(const struct request_list *list);
 /* Does the text of any depend on what was drafted for it? */
 int request_depends_on_drafts(const struct request_list *list);

@@ -4,6 +4,7 @@
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "common/model/model.h"
+#include "common/options/options_idle.h"
 #include "common/options/options_table.h"
 #include "common/sample/rule.h"
 #include <jansson.h>
@@ -44,9 +45,23 @@ static int is_at_least(const struct options *options, const struct option_entry 
     return entry->kind == OPTION_DOUBLE ? *(const double *)at >= least : *(const int *)at >= least;
 }
 
-/* Do results depend on it in any job, drafts or none? */
-static int counts(const struct options *options, const struct option_entry *entry)
+/* Does any request decide by that rule? A line may, that says so itself. */
+static int is_decided_by(const struct request_list *requests, const struct rule *rule)
 {
+    for (int i = 0; i < requests->count; i++)
+        if (requests->request[i].error == NULL && rule_of(&requests->request[i].sampling) == rule)
+            return 1;
+    return 0;
+}
+
+/* Do results depend on it in any job, drafts or none? The number of a rule that nothing is decided by is none of them. */
+static int counts(const struct journal_terms *terms, const struct option_entry *entry)
+{
+    const struct options *options = terms->options;
+    const struct rule *rule = options_rule_of(entry);
+
+    if (rule != NULL && !is_decided_by(terms->requests, rule))
+        return 0;
     switch (entry->affects_results) {
     case RESULTS_FROM_0:
         return is_at_least(options, entry, 0);
@@ -136,7 +151,7 @@ char *journal_terms_write(const struct journal_terms *terms)
     if (terms->width > 0)
         failed |= json_object_set_new(object, "verifiers", json_integer(terms->width));
     for (int i = 0; i < option_count; i++)
-        if (counts(terms->options, &option_table[i]))
+        if (counts(terms, &option_table[i]))
             failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
     failed |= json_object_set_new(object, "prompts", json_integer(terms->requests->count));
     failed |= json_object_set_new(object, "input", hex(digest_of(terms->requests)));

@@ -438,12 +438,14 @@ static void close_text(struct alpha *alpha, struct text *text)
 /* Fills free slots with what is left to read. A line that is wrong is told of, and left out. */
 static enum status admit(struct alpha *alpha)
 {
+    const char *path = alpha->terms->target->input.prompts;
+
     for (int i = 0; i < alpha->slots; i++)
         while (alpha->text[i].request == NULL && alpha->next < alpha->requests.count) {
             const struct request *request = &alpha->requests.request[alpha->next++];
 
             if (request->error != NULL)
-                log_error("request %u: %s", request->index, request->error);
+                log_error("%s%srequest %u: %s", path != NULL ? path : "", path != NULL ? ": " : "", request->index, request->error);
             else if (request->prompt_count >= alpha->context)
                 log_error("request %u: the prompt has %d tokens, and a draft's context has room for %d", request->index, request->prompt_count,
                           alpha->context);

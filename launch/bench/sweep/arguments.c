@@ -20,7 +20,7 @@ enum { NAME = 64, USUAL_TOKENS = 128 /* a run's own, where nothing was asked for
 void bench_print_usage(void)
 {
     struct plan_options quick, usual;
-    char text[4096];
+    char text[8192];
 
     plan_defaults(1, &quick);
     plan_defaults(0, &usual);
@@ -33,7 +33,8 @@ void bench_print_usage(void)
         "\n"
         "  --quick               fewer and shorter passes: under 90 seconds with the embedded pair\n"
         "  --output DIR          a new folder for everything; default tandem-bench-DATE-TIME here\n"
-        "  --draft-lengths LIST  0 to 63, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
+        "  --draft-lengths LIST  0 to 63, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto). Several sequences, and with --quick "
+        "all rules but the first, get one of the numbers, the largest up to %d, and auto, where they are in the list\n"
         "  --temperatures LIST   default 0,1\n"
         "  --accepts LIST        rules, as rejection,block; default rejection,coupled; at temperature 0 lossless ones are one. "
         "rejection,lenience=0.5,lenience=0.1 is the paper's Table 5, lenience against speed; threshold=0.3 and typical=0.09 likewise\n"
@@ -57,7 +58,8 @@ void bench_print_usage(void)
         "\n"
         "Exit codes: 0 done; 1 the machine was too noisy for a headline: the report is there and says by how much; 64 usage; 74 I/O; else that of "
         "the job that failed.\n",
-        usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit, usual.extra_s, quick.extra_s);
+        usual.length_for_batches, usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit, usual.extra_s,
+        quick.extra_s);
     wrapped_put_help(stdout, text);
 }
 

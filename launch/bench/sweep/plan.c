@@ -141,20 +141,27 @@ static int has_numbers(const struct plan_list *lengths)
     return 0;
 }
 
-/* The one fixed length of cells that have few: the usual one, or the longest of those that were asked for and are no longer, or the first. */
-static int length_for_few(const struct plan_options *options)
+/* The lengths of cells that have few, of those that were asked for: auto, and of the fixed ones the usual one, or the longest that is no longer, or
+ * the first. */
+static struct plan_list few_of(const struct plan_options *options)
 {
     const struct plan_list *lengths = &options->draft_lengths;
-    int best = PLAN_AUTO, first = PLAN_AUTO;
+    int best = PLAN_AUTO, first = PLAN_AUTO, has_auto = 0;
+    struct plan_list few = {0};
 
     for (int i = 0; i < lengths->count; i++) {
         int length = (int)lengths->value[i];
 
+        has_auto |= lengths->value[i] == PLAN_AUTO;
         first = first < 1 ? length : first;
         if (length >= 1 && length <= options->length_for_batches && length > best)
             best = length;
     }
-    return best >= 1 ? best : first >= 1 ? first : options->length_for_batches;
+    if (best >= 1 || first >= 1)
+        few.value[few.count++] = best >= 1 ? best : first;
+    if (has_auto)
+        few.value[few.count++] = PLAN_AUTO;
+    return few;
 }
 
 void plan_left_out(const struct plan *plan, char *text)
@@ -175,7 +182,7 @@ void plan_left_out(const struct plan *plan, char *text)
 
 enum status plan_make(const struct plan_options *options, struct plan *plan)
 {
-    const struct plan_list few = {.count = 2, .value = {length_for_few(options), PLAN_AUTO}};
+    const struct plan_list few = few_of(options);
     int is_first = 0;
 
     plan->options = *options;

@@ -4,6 +4,7 @@
 #include "verifier/result/journal_terms.h"
 
 #include "common/base/progress.h"
+#include "common/sample/rule.h"
 #include "tests/support/capture.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -857,7 +858,7 @@ static char *terms_of(const char *option, const struct request_list *requests)
     return terms;
 }
 
-enum { OF_NONE, OF_DRAWN, OF_ALL }; /* requests whose results depend on it */
+enum { OF_NONE, OF_LENIENT, OF_DRAWN, OF_ALL }; /* requests whose results depend on it: the last so many */
 
 static void test_journal__terms_have_what_results_depend_on(void **state)
 {
@@ -878,6 +879,8 @@ static void test_journal__terms_have_what_results_depend_on(void **state)
         {"--cache=f32", "--cache=bf16", OF_ALL},
         {"--cache=f32", "--cache=auto", OF_NONE},
         {"--synthetic-acceptance=0", "--seed=0", OF_ALL},
+        {"--lenience=0.2", "--lenience=0.4", OF_LENIENT}, /* the number of a rule that nothing else is decided by */
+        {"--typical-delta=0.2", "--typical-delta=0.4", OF_NONE},
         {"--draft-length=1", "--draft-length=2", OF_DRAWN},
         {"--support=1", "--support=2", OF_DRAWN},
         {"--draft-vocabulary=10", "--draft-vocabulary=20", OF_DRAWN},
@@ -890,16 +893,18 @@ static void test_journal__terms_have_what_results_depend_on(void **state)
         {"--trace=a", "--trace=b", OF_NONE},
         {"--verbose", "--quiet", OF_NONE},
     };
-    struct request greedy = {.digest = 1}, drawn = {.digest = 2, .sampling = {.temperature = 1}};
-    struct request_list lists[] = {{.request = &greedy, .count = 1}, {.request = &drawn, .count = 1}};
+    struct request requests[] = {{.digest = 1}, {.digest = 2, .sampling = {.temperature = 1}}, {.digest = 3, .sampling = {.temperature = 1}}};
+    static const char *const are[] = {"greedy", "drawn", "lenient"};
 
     (void)state;
+    requests[2].sampling.accept = (enum accept_mode)rule_find("lenience", strlen("lenience"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int draws = 0; draws < 2; draws++) {
-            char *one = terms_of(rows[i].one, &lists[draws]), *other = terms_of(rows[i].other, &lists[draws]);
+        for (int of = 0; of < 3; of++) {
+            struct request_list list = {.request = &requests[of], .count = 1};
+            char *one = terms_of(rows[i].one, &list), *other = terms_of(rows[i].other, &list);
 
-            if ((strcmp(one, other) != 0) != (rows[i].of == OF_ALL || (draws && rows[i].of == OF_DRAWN)))
-                fail_msg("%s and %s, %s: %s and %s", rows[i].one, rows[i].other, draws ? "drawn" : "greedy", one, other);
+            if ((strcmp(one, other) != 0) != (of >= OF_ALL - rows[i].of))
+                fail_msg("%s and %s, %s: %s and %s", rows[i].one, rows[i].other, are[of], one, other);
             free(one);
             free(other);
         }
