@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/spelling.h"
 #include "common/base/try.h"
+#include "common/sample/rule.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -61,21 +62,33 @@ static enum status set_u64(struct options *options, const struct option_entry *e
 }
 
 /* choices is "a|b|c"; the value is the index of text among them. */
-static enum status set_choice(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+/* -1: it is none of them. A rule may have another name than that of the list. */
+static int find_choice(const struct option_entry *entry, const char *text)
 {
-    char advice[SPELLING_ADVICE], expected[EXPECTED];
     size_t length = strlen(text);
     int index = 0;
 
+    if (strcmp(entry->name, "accept") == 0)
+        return rule_find(text, length);
     for (const char *at = entry->choices; at != NULL; index++) {
         const char *bar = strchr(at, '|');
         size_t width = bar != NULL ? (size_t)(bar - at) : strlen(at);
 
-        if (width == length && strncmp(at, text, length) == 0) {
-            *(int *)field(options, entry) = index;
-            return STATUS_OK;
-        }
+        if (width == length && strncmp(at, text, length) == 0)
+            return index;
         at = bar != NULL ? bar + 1 : NULL;
+    }
+    return -1;
+}
+
+static enum status set_choice(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    char advice[SPELLING_ADVICE], expected[EXPECTED];
+    int index = find_choice(entry, text);
+
+    if (index >= 0) {
+        *(int *)field(options, entry) = index;
+        return STATUS_OK;
     }
     spelling_advise(entry->choices, text, advice);
     snprintf(expected, sizeof expected, "%s%s", entry->choices, advice);

@@ -27,7 +27,8 @@ static const struct rule rules[] = {
                         .usual = 1,
                         .draw = RULE_DRAWS_NOISE},
     [ACCEPT_WALK] = {.name = "walk",
-                     .what = "exact match: the draft's most probable token is accepted if it is the one that the target draws by itself",
+                     .also = "exact",
+                     .what = "or `exact`: the draft's most probable token is accepted if it is the one that the target draws by itself",
                      .source = "sample and match, as llama.cpp and SGLang have it",
                      .lossless = 1,
                      .matches = 1,
@@ -152,10 +153,15 @@ const char *rule_name(int accept)
     return rule != NULL ? rule->name : NULL;
 }
 
+static int is_name(const char *of, const char *name, size_t length)
+{
+    return strlen(of) == length && memcmp(of, name, length) == 0;
+}
+
 int rule_find(const char *name, size_t length)
 {
     for (int i = 0; i < ACCEPT_MODES; i++)
-        if (strlen(rules[i].name) == length && memcmp(rules[i].name, name, length) == 0)
+        if (is_name(rules[i].name, name, length) || (rules[i].also != NULL && is_name(rules[i].also, name, length)))
             return i;
     return -1;
 }

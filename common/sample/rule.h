@@ -23,7 +23,7 @@ enum rule_siblings {
 };
 
 struct rule {
-    const char *name;
+    const char *name, *also; /* and another name that it goes by; NULL: none */
     const char *what;      /* one line, for whoever asks for the list */
     const char *source;    /* whose it is */
     int lossless;          /* what comes out has the target's own distribution */
@@ -69,7 +69,7 @@ int rule_takes_shape(const struct rule *rule, enum tree_kind shape);
 /* The rule's own row and name, whatever the temperature; NULL where `accept` is none. */
 const struct rule *rule_row(int accept);
 const char *rule_name(int accept);
-/* What to write into `accept` for the first `length` bytes of a name, or -1 when no rule has it. */
+/* What to write into `accept` for the first `length` bytes of a name, either one, or -1 when no rule has it. */
 int rule_find(const char *name, size_t length);
 
 /* Reads the first `length` bytes of such a text. 1, or 0 with *asked as it was: no rule has the name, or it has no number, or another range. */

@@ -163,6 +163,8 @@ static void test_options__values_stand_apart_or_behind_an_equals_sign(void **sta
     assert_true(options.rounds.solo && !options.request.ignore_eos);
     assert_int_equal(options.report.colour, COLOUR_NEVER);
     assert_int_equal(options.rounds.draft_length, 0);
+    assert_taken("--accept exact", &options);
+    assert_int_equal(options.request.sampling.accept, ACCEPT_WALK);
 }
 
 static void test_options__a_text_is_scored_alone_and_by_the_target(void **state)

@@ -107,6 +107,8 @@ static void test_rule__names_and_draws_are_those_of_the_rows(void **state)
         }
     }
     assert_string_equal(names, RULE_NAMES);
+    assert_int_equal(rule_find("exact, not", strlen("exact")), ACCEPT_WALK);
+    assert_int_equal(rule_find("exac", strlen("exac")), -1);
 }
 
 static void assert_reads(const char *text, int accept, double lenience, double threshold, const char *written)

@@ -175,10 +175,11 @@ static void test_request__a_line_chooses_how_drafts_are_accepted(void **state)
 
     (void)state;
     options.request.sampling.accept = ACCEPT_COUPLED;
-    list = read_text("{\"prompt\": \"a\", \"accept\": \"rejection\"}\n{\"prompt\": \"a\"}");
+    list = read_text("{\"prompt\": \"a\", \"accept\": \"rejection\"}\n{\"prompt\": \"a\"}\n{\"prompt\": \"a\", \"accept\": \"exact\"}");
     options = before;
     assert_true(list.request[0].error == NULL && list.request[0].sampling.accept == ACCEPT_REJECTION);
     assert_true(list.request[1].error == NULL && list.request[1].sampling.accept == ACCEPT_COUPLED);
+    assert_true(list.request[2].error == NULL && list.request[2].sampling.accept == ACCEPT_WALK);
     request_release(&list);
 }
 
