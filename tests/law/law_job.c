@@ -1,4 +1,4 @@
-/* The law of a whole job's output. `law_job write DIR N [HEADS VOCAB]` writes a pair of tiny seeded models, in llama2.c's format, and N equal
+/* The law of a whole job's output. `law_job write DIR N [HEADS VOCAB [KV_HEADS]]` writes a pair of tiny seeded models, in llama2.c's format, and N equal
  * prompts; `law_job check DIR RESULTS` counts the first two tokens of every result and compares them with the exact law, computed from the target
  * in this process. The verdict has the bounds and the power of the other layers. */
 #include "common/base/bounds.h"
@@ -61,16 +61,16 @@ static void write_ones(FILE *file, int count)
         fwrite(&one, sizeof one, 1, file);
 }
 
-static void write_model(const char *folder, const char *name, int heads, int vocab, double noise)
+static void write_model(const char *folder, const char *name, int heads, int kv_heads, int vocab, double noise)
 {
-    const int32_t header[] = {DIM, FFN, 1, heads, heads, -vocab, CONTEXT}; /* a negative size: a head of its own */
+    const int32_t header[] = {DIM, FFN, 1, heads, kv_heads, -vocab, CONTEXT}; /* a negative size: a head of its own */
     FILE *file = file_of(folder, name, "wb");
     uint32_t at = 0;
 
     fwrite(header, sizeof header, 1, file);
     write_numbers(file, &at, vocab * DIM, 2, noise);
     write_ones(file, DIM);
-    write_numbers(file, &at, 4 * DIM * DIM, 0.6, noise);
+    write_numbers(file, &at, 2 * DIM * (DIM + DIM / heads * kv_heads), 0.6, noise); /* of queries, keys, values and outputs */
     write_ones(file, DIM);
     write_numbers(file, &at, 3 * DIM * FFN, 0.6, noise);
     write_ones(file, DIM);
@@ -79,7 +79,7 @@ static void write_model(const char *folder, const char *name, int heads, int voc
     fclose(file);
 }
 
-static void write_job(const char *folder, int count, int heads, int vocab)
+static void write_job(const char *folder, int count, int heads, int vocab, int kv_heads)
 {
     FILE *file = file_of(folder, "tokenizer.bin", "wb");
     const int32_t longest = 2;
@@ -100,8 +100,8 @@ static void write_job(const char *folder, int count, int heads, int vocab)
         fwrite(piece, 1, (size_t)length, file);
     }
     fclose(file);
-    write_model(folder, "target.bin", heads, vocab, 0);
-    write_model(folder, "draft.bin", heads, vocab, 0.35);
+    write_model(folder, "target.bin", heads, kv_heads, vocab, 0);
+    write_model(folder, "draft.bin", heads, kv_heads, vocab, 0.35);
     file = file_of(folder, "prompts.jsonl", "w");
     for (int i = 0; i < count; i++)
         fprintf(file, "{\"prompt_tokens\": [%d, %d]}\n", prompt[0], prompt[1]);
@@ -243,12 +243,14 @@ static int check_job(const char *folder, const char *results)
 
 int main(int argc, char **argv)
 {
-    if ((argc == 4 || argc == 6) && strcmp(argv[1], "write") == 0) {
-        write_job(argv[2], atoi(argv[3]), argc == 6 ? atoi(argv[4]) : HEADS, argc == 6 ? atoi(argv[5]) : VOCAB);
+    if ((argc == 4 || argc == 6 || argc == 7) && strcmp(argv[1], "write") == 0) {
+        int heads = argc > 4 ? atoi(argv[4]) : HEADS;
+
+        write_job(argv[2], atoi(argv[3]), heads, argc > 4 ? atoi(argv[5]) : VOCAB, argc == 7 ? atoi(argv[6]) : heads);
         return 0;
     }
     if (argc == 4 && strcmp(argv[1], "check") == 0)
         return check_job(argv[2], argv[3]);
-    fprintf(stderr, "usage: law_job write DIR COUNT [HEADS VOCAB] | check DIR RESULTS\n");
+    fprintf(stderr, "usage: law_job write DIR COUNT [HEADS VOCAB [KV_HEADS]] | check DIR RESULTS\n");
     return EXIT_USAGE;
 }

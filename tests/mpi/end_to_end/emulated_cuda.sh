@@ -45,6 +45,21 @@ equal bytes 2 one-shot "${ALL[@]}" --cache fp8
 equal ahead 2 nccl "${ALL[@]}" --draft "$WORK/target.bin" --run-ahead on
 checks=$((checks + 1))
 grep -q "ran ahead: [1-9][0-9]* branches" "$WORK/drafted_ahead.err" || fail "drafted_ahead: nobody ran ahead: $(grep drafter "$WORK/drafted_ahead.err")"
+# A drafter on the device of a verifier, which takes turns with it.
+checks=$((checks + 2))
+job drafted_shared --backend cuda --drafters 1 --verifiers 2 --drafter-devices 0 --verifier-devices 0,1 --draft-length 3 --draft-deadline 60000 \
+    --max-sequences 2 --all-reduce one-shot --verbose "${ALL[@]}" || fail "drafted_shared: exit $?: $(head -n 5 "$WORK/drafted_shared.err")"
+same drafted_shared solo_greedy
+[ "$(grep -c "weights, .*cuda, device 0, emulation" "$WORK/drafted_shared.err")" = 2 ] || fail "drafted_shared: not on one device: $(cat "$WORK/drafted_shared.err")"
+[ "0$(figure drafted_shared accepted)" -gt 0 ] || fail "drafted_shared: no draft was ever accepted"
+# More verifiers than kv heads: each has the one that its query heads read, and so have others. Each token is the CPU's choice, or near it.
+mkdir "$WORK/few"
+"$4" write "$WORK/few" 1 4 64 2 || exit
+FEW_HEADS=("${ALL[@]}" --target "$WORK/few/target.bin" --draft "$WORK/few/draft.bin")
+equal few_heads 4 one-shot "${FEW_HEADS[@]}"
+checks=$((checks + 1))
+paste -d: <(tr -dc '0-9 \n' <"$WORK/prompts.jsonl") <(sed -E 's/.*"index":[0-9]+,.*"tokens":\[([^]]*)\].*/\1/; s/,/ /g' "$WORK/drafted_few_heads.jsonl") |
+    sed 's/:/ : /' | "$TEACHER" "$WORK/few/target.bin" 0.05 || fail "few_heads: a token is not the CPU's choice, nor near it"
 if [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     equal coupled 2 one-shot "${ALL[@]}" --accept coupled --temperature 0.9 --seed 3
     equal listed 2 nccl "${ALL[@]}" --accept coupled --temperature 0.9 --top-p 0.8 --seed 3
