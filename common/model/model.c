@@ -86,15 +86,23 @@ free_tables:
     return status;
 }
 
-/* A model of the first layers alone: an early exit. */
-static enum status cut_layers(const char *path, int asked, struct config *config)
+/* A model of the first layers alone, an early exit, or without some of them. */
+static enum status cut_layers(const char *path, const struct model_options *options, struct config *config)
 {
-    if (asked > config->layers) {
-        log_error("%s has %d layers, expected layers=1 to %d, not %d", path, config->layers, config->layers, asked);
-        return STATUS_USAGE;
+    int first = options->layers > 0 ? options->layers : config->layers;
+    int left = first - layer_set_count(&options->skip, first), others = layer_set_count(&options->skip, LAYER_SET_LAYERS) - (first - left);
+
+    if (first > config->layers)
+        log_error("%s has %d layers, expected layers=1 to %d, not %d", path, config->layers, config->layers, first);
+    else if (others > 0)
+        log_error("skip names layers from %d on, of %s are 0 to %d, expected some of these", first, path, first - 1);
+    else if (left == 0)
+        log_error("skip names all %d layers of %s, expected one or more to be left", first, path);
+    else {
+        config->layers = left;
+        return STATUS_OK;
     }
-    config->layers = asked > 0 ? asked : config->layers;
-    return STATUS_OK;
+    return STATUS_USAGE;
 }
 
 static enum status look(const char *path, const struct model_options *options, struct model *model)
@@ -102,7 +110,8 @@ static enum status look(const char *path, const struct model_options *options, s
     TRY(config_read(path, &model->config));
     TRY(cut_shard(path, model, options));
     TRY(checkpoint_open(path, &model->config, &model->checkpoint)); /* whose sizes are those of all layers */
-    TRY(cut_layers(path, options->layers, &model->config));
+    TRY(cut_layers(path, options, &model->config));
+    model->skip = options->skip;
     model->layer = calloc((size_t)model->config.layers, sizeof *model->layer);
     if (model->layer == NULL) {
         log_error("no memory for %d layers", model->config.layers);

@@ -11,6 +11,7 @@
 #define TANDEM_COMMON_MODEL_MODEL_H
 
 #include "common/backend/backend.h"
+#include "common/base/layer_set.h"
 #include "common/group/group.h"
 #include "common/model/checkpoint.h"
 #include "common/model/config.h"
@@ -32,6 +33,7 @@ struct model_options {
     int context;     /* tokens of a sequence; 0 for the model's own, at most MODEL_DEFAULT_CONTEXT */
     int slots;       /* of the cache that is to fit beside the weights, or 0 */
     int layers;      /* the first so many, then the final norm and the head: 1 .. config.layers; 0 for all */
+    struct layer_set skip; /* of these, those that are left out: not all */
     int vocab;       /* ids in use, at most config.vocab; 0 for all. Rows beyond are padding and get no logit */
     const char *isa; /* see backend_options */
     int device;      /* the same */
@@ -62,6 +64,7 @@ struct model {
     struct model_shard shard; /* this rank's part */
     struct layer_shape shape; /* of that part; shape.context is the cache's */
     int longest;              /* tokens that a sequence may have; at most shape.context */
+    struct layer_set skip;       /* as in struct model_options; config.layers are those that are left */
     struct layer_weights *layer; /* [config.layers] */
     const float *final_norm;     /* [hidden] */
     struct matrix *head;

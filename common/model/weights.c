@@ -213,8 +213,10 @@ static enum status pass(struct packing *packing)
 {
     struct model *model = packing->model;
 
-    for (packing->layer = 0; packing->layer < model->config.layers; packing->layer++)
-        TRY(pack_layer(packing, &model->layer[packing->layer]));
+    packing->layer = 0;
+    for (int i = 0; i < model->config.layers; packing->layer++)
+        if (!layer_set_has(&model->skip, packing->layer))
+            TRY(pack_layer(packing, &model->layer[i++]));
     return pack_head(packing);
 }
 

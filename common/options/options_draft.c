@@ -13,6 +13,13 @@ const struct options_draft_kind *options_draft_kind(const struct options_draft *
     return &options_draft_kinds[draft->kind];
 }
 
+int options_draft_layers(const struct options_draft *draft, int all)
+{
+    int first = draft->layers > 0 && draft->layers < all ? draft->layers : all;
+
+    return first - layer_set_count(&draft->skip, first);
+}
+
 int options_draft_runs_model(const struct options_draft *draft)
 {
     return options_draft_kind(draft)->own_model || options_draft_kind(draft)->target_model;
@@ -61,14 +68,28 @@ static enum status refuse_key(const struct options_draft_kind *kind, const char 
     return STATUS_USAGE;
 }
 
-/* One "key=number". taken: a bit for each key that had one */
+/* 1, or 0: the value is none of this key's. */
+static int read_value(struct options_draft *draft, const struct options_draft_key *key, const char *value)
+{
+    void *at = (char *)draft + key->at;
+    char *end;
+    long number = strtol(value, &end, 10);
+
+    if (key->most == 0)
+        return layer_set_read(value, at);
+    if (*value < '0' || *value > '9' || *end != '\0' || number < 1 || number > key->most || number % key->step != 0)
+        return 0;
+    *(int *)at = (int)number;
+    return 1;
+}
+
+/* One "key=value". taken: a bit for each key that had one */
 static enum status take_key(struct options_draft *draft, const char *pair, unsigned *taken)
 {
     const struct options_draft_kind *kind = options_draft_kind(draft);
     const char *equals = strchr(pair, '='), *value = equals != NULL ? equals + 1 : "";
     size_t length = equals != NULL ? (size_t)(equals - pair) : strlen(pair);
-    char name[32], *end;
-    long number = strtol(value, &end, 10);
+    char name[32];
 
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), pair);
     for (int i = 0; i < keys_of(kind); i++) {
@@ -76,7 +97,7 @@ static enum status take_key(struct options_draft *draft, const char *pair, unsig
 
         if (strcmp(key->name, name) != 0)
             continue;
-        if (*value < '0' || *value > '9' || *end != '\0' || number < 1 || number > key->most || number % key->step != 0) {
+        if (!read_value(draft, key, value)) {
             log_error("--draft %s: %s is '%s', expected %s", kind->name, name, value, key->expected);
             return STATUS_USAGE;
         }
@@ -85,7 +106,6 @@ static enum status take_key(struct options_draft *draft, const char *pair, unsig
             return STATUS_USAGE;
         }
         *taken |= 1u << i;
-        *(int *)(void *)((char *)draft + key->at) = (int)number;
         return STATUS_OK;
     }
     return refuse_key(kind, name);
@@ -123,6 +143,17 @@ enum status options_draft_read(const char *text, struct options_draft *out)
     return STATUS_OK;
 }
 
+/* "" where the key has none.  text: [LAYER_SET_TEXT] */
+static void write_value(const struct options_draft *draft, const struct options_draft_key *key, char *text)
+{
+    const void *at = (const char *)draft + key->at;
+
+    if (key->most == 0)
+        layer_set_write(at, text);
+    else
+        snprintf(text, LAYER_SET_TEXT, *(const int *)at != 0 ? "%d" : "", *(const int *)at);
+}
+
 void options_draft_write(const struct options_draft *draft, char *text)
 {
     const struct options_draft_kind *kind = options_draft_kind(draft);
@@ -133,9 +164,10 @@ void options_draft_write(const struct options_draft *draft, char *text)
         snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), ":%s",
                  strrchr(draft->file, '/') != NULL ? strrchr(draft->file, '/') + 1 : draft->file);
     for (int i = 0, some = 0; i < keys_of(kind); i++) {
-        int value = *(const int *)(const void *)((const char *)draft + kind->key[i].at);
+        char value[LAYER_SET_TEXT];
 
-        if (value != 0)
-            used += snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), "%c%s=%d", some++ ? ',' : ':', kind->key[i].name, value);
+        write_value(draft, &kind->key[i], value);
+        if (value[0] != '\0')
+            used += snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), "%c%s=%s", some++ ? ',' : ':', kind->key[i].name, value);
     }
 }

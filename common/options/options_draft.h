@@ -5,11 +5,12 @@
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_DRAFT_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_DRAFT_H
 
+#include "common/base/layer_set.h"
 #include "common/base/status.h"
 #include <stddef.h>
 
 enum drafter_kind { DRAFT_MODEL, DRAFT_LOOKUP, DRAFT_SELF, DRAFT_NGRAM, DRAFT_RETRIEVAL, DRAFT_RANDOM, DRAFT_LOOKAHEAD, DRAFTER_KINDS };
-enum { OPTIONS_DRAFT_LONGEST = 16, OPTIONS_DRAFT_TEXT = 64, OPTIONS_DRAFT_KEYS = 4 };
+enum { OPTIONS_DRAFT_LONGEST = 16, OPTIONS_DRAFT_TEXT = LAYER_SET_TEXT + 64, OPTIONS_DRAFT_KEYS = 4 };
 
 struct options_draft {
     enum drafter_kind kind;
@@ -17,16 +18,17 @@ struct options_draft {
     int job;      /* lookup: 1: it copies from the job's other sequences, too, and from those that ended */
     int bits;     /* self: 4 or 8 of the target's weights; 0: all that it has */
     int layers;   /* self: the first so many of the target's; 0: all */
+    struct layer_set skip; /* self: of these, those that are left out */
     int window, ngram, guesses; /* lookahead: places that are guessed at once, tokens of an n-gram, n-grams that are tried */
     const char *file; /* ngram, retrieval: its path, a part of the text that was read; else NULL */
 };
 
-/* A key of a kind, with a whole number as its value. */
+/* A key of a kind, with a whole number as its value, or a set of layers. */
 struct options_draft_key {
     const char *name; /* NULL: no key */
     size_t at;        /* offset in struct options_draft */
     int step;         /* it is one of step, 2 step .. most; 0: not given */
-    int most;
+    int most; /* 0: at `at` is a struct layer_set */
     const char *expected;
 };
 
@@ -57,9 +59,11 @@ const struct options_draft_kind *options_draft_kind(const struct options_draft *
 int options_draft_own_tree(const struct options_draft *draft);
 /* The names of all kinds but models, "lookup|self|...".  text: [OPTIONS_DRAFT_TEXT] */
 void options_draft_names(char *text);
+/* How many of `all` layers a model has that drafts so. */
+int options_draft_layers(const struct options_draft *draft, int all);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", "random", "lookahead:window=4", or
+/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "self:skip=3+8-11", "ngram:FILE", "retrieval:FILE", "random", "lookahead:window=4", or
  * a path; NULL is one. STATUS_USAGE with a line that names the key or its value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);
 /* The same with every key that has a value, so that what means the same reads the same; "" for a path; of a file its name alone, without its folders,

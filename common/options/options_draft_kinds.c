@@ -13,9 +13,10 @@ static enum status check_lookup(const struct options_draft *draft)
 
 static enum status check_self(const struct options_draft *draft)
 {
-    if (draft->layers > 0 || draft->bits > 0)
+    if (draft->layers > 0 || draft->bits > 0 || layer_set_count(&draft->skip, LAYER_SET_LAYERS) > 0)
         return STATUS_OK;
-    log_error("--draft self needs bits=4 or bits=8, to which the target's weights are rounded, or layers=N, its first N layers, or both");
+    log_error("--draft self needs bits=4 or bits=8, to which the target's weights are rounded, layers=N, its first N layers, or skip=LIST, layers "
+              "that it leaves out, or some of these");
     return STATUS_USAGE;
 }
 
@@ -66,14 +67,16 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                               {"job", offsetof(struct options_draft, job), 1, 1, "1"}},
                       .check = check_lookup},
     [DRAFT_SELF] = {.name = "self",
-                    .form = "self:[bits=4|8][,layers=N]",
-                    .what = "the target's own weights, rounded to so many bits, or its first layers alone, or both",
-                    .source = "Elhoushi et al. 2024, LayerSkip, without its training",
+                    .form = "self:[bits=4|8][,layers=N][,skip=LIST]",
+                    .what = "the target's own weights, rounded to so many bits, or its first layers alone, or without some of its layers (skip=3+8-11, from 0; "
+                            "tandem layers finds them), or several of these",
+                    .source = "Elhoushi et al. 2024, LayerSkip, without its training; Zhang et al. 2024, Draft & Verify",
                     .target_model = 1,
                     .draws = 1,
                     .usual = {.kind = DRAFT_SELF},
                     .key = {{"bits", offsetof(struct options_draft, bits), 4, 8, "4 or 8"},
-                            {"layers", offsetof(struct options_draft, layers), 1, 4096, "a whole number from 1 to 4096"}},
+                            {"layers", offsetof(struct options_draft, layers), 1, 4096, "a whole number from 1 to 4096"},
+                            {"skip", offsetof(struct options_draft, skip), 0, 0, "rising layers from 0 to 127, as 3+8-11"}},
                     .check = check_self},
     [DRAFT_NGRAM] = {.name = "ngram",
                      .form = "ngram:FILE",

@@ -20,7 +20,7 @@ const struct option_entry option_table[] = {
      "draft model, with the same vocabulary; or `lookup`, which copies what followed the last tokens before (lookup:min=1,max=4, the tokens that "
      "must be the same; job=1: also from the job's other sequences and what they have ended with); or `self:bits=4`, the target's own weights "
      "rounded to 4 (or 8) bits, on the CPU alone; or `self:layers=N`, its first N "
-     "layers; or both, self:bits=4,layers=N; or `ngram:FILE` or `retrieval:FILE`, which tandem ngram or tandem datastore made of texts; or `lookahead`, "
+     "layers; or `self:skip=3+8-11`, without these, which tandem layers finds; or several of the three, self:bits=4,layers=N; or `ngram:FILE` or `retrieval:FILE`, which tandem ngram or tandem datastore made of texts; or `lookahead`, "
      "the target's own guesses (greedy, or --accept walk or coupled), 12 drafts a round or as its keys say, fewer by --draft-length, none of which is chosen; see "
      "--list-drafters. A folder of such a name is ./lookup. `auto`: the model that belongs to the target, where tandem fetch "
      "knows one, which is also what a fetched target has without it. Else without it and with --target given, decoding is solo"},

@@ -26,9 +26,12 @@ struct look {
     struct tokenizer *tokenizer;
 };
 
-static enum status look_at(const struct options *options, const char *model, int width, int layers, struct look *look)
+/* way: of a draft; NULL: the target */
+static enum status look_at(const struct options *options, const char *model, int width, const struct options_draft *way, struct look *look)
 {
-    const struct model_options terms = {.context = options->model.context, .layers = layers};
+    const struct layer_set none = {0};
+    const struct model_options terms = {
+        .context = options->model.context, .layers = way != NULL ? way->layers : 0, .skip = way != NULL ? way->skip : none};
     char path[PATH_MAX];
 
     TRY(config_read(model, &look->config));
@@ -349,7 +352,7 @@ static enum status check_kind(const struct options *options, const char *option,
     options_draft_path(options, draft);
     options_draft_names(kinds);
     TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check(option, options->model.draft, kinds) : STATUS_OK);
-    TRY(look_at(options, draft, 1, options->model.draft_way.layers, &small));
+    TRY(look_at(options, draft, 1, &options->model.draft_way, &small));
     status = compare_vocabularies(target, large->tokenizer, draft, small.tokenizer);
     tokenizer_close(small.tokenizer);
     return status;

@@ -111,6 +111,7 @@ static enum status need_of(const struct options *options, const char *model, int
     const struct backend *backend = has_devices(options) ? &backend_cuda_sizes : &backend_cpu;
     int asked = options->rounds.max_sequences * (options_most_drafts(options) + 1), chunk = options->rounds.prefill_chunk,
         rows = backend->step.prompt_rows;
+    const struct layer_set none = {0};
     const struct model_options terms = {.backend = backend,
                                         .drafts = drafts,
                                         .max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
@@ -118,6 +119,7 @@ static enum status need_of(const struct options *options, const char *model, int
                                         .context = options->model.context,
                                         .slots = options->rounds.max_sequences,
                                         .layers = drafts ? options->model.draft_way.layers : 0,
+                                        .skip = drafts ? options->model.draft_way.skip : none,
                                         .quantise = model_quantise(options_bits(options, drafts)),
                                         .cache = options->model.cache};
 

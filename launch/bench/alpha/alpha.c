@@ -558,9 +558,14 @@ static enum status check_kind(const struct options_draft_kind *kind)
     return STATUS_USAGE;
 }
 
+static int outputs_of(const struct alpha *alpha)
+{
+    return alpha->slots > READER_LONGEST ? alpha->slots : READER_LONGEST;
+}
+
 static enum status open_models(struct alpha *alpha)
 {
-    TRY(reader_open(&alpha->target, alpha->terms->target, 0, alpha->slots));
+    TRY(reader_open(&alpha->target, alpha->terms->target, 0, alpha->slots, outputs_of(alpha)));
     alpha->context = alpha->target.model->longest;
     for (int d = 0; d < alpha->terms->drafts; d++) {
         struct draft_side *draft = &alpha->draft[d];
@@ -575,7 +580,7 @@ static enum status open_models(struct alpha *alpha)
             TRY(draft->has_rows ? open_found(alpha, draft) : open_lookup(alpha, draft));
             continue;
         }
-        TRY(reader_open(&draft->reader, draft->options, tokenizer_size(alpha->target.tokenizer), alpha->slots));
+        TRY(reader_open(&draft->reader, draft->options, tokenizer_size(alpha->target.tokenizer), alpha->slots, outputs_of(alpha)));
         draft->vocab = draft->reader.model->vocab;
         if (draft->reader.model->longest < alpha->context) {
             alpha->context = draft->reader.model->longest;

@@ -33,7 +33,7 @@ int reader_threads(const struct options *options)
     return options->ranks.threads > 0 ? options->ranks.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-static enum status open_model(struct reader *reader, const struct options *options, int vocab, int slots)
+static enum status open_model(struct reader *reader, const struct options *options, int vocab, int slots, int outputs)
 {
     const struct backend *backend;
     char tokenizer[sizeof reader->path];
@@ -46,13 +46,15 @@ static enum status open_model(struct reader *reader, const struct options *optio
     paths_tokenizer(reader->path, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &reader->tokenizer));
     int own = tokenizer_size(reader->tokenizer), is_draft = vocab > 0;
+    const struct layer_set none = {0};
     const struct model_options model = {.threads = reader_threads(options),
                                         .max_rows =
                                             backend->step.prompt_rows > slots ? backend->step.prompt_rows : slots, /* and READER_LONGEST is less */
-                                        .max_outputs = slots > READER_LONGEST ? slots : READER_LONGEST,
+                                        .max_outputs = outputs,
                                         .context = options->model.context,
                                         .slots = slots,
                                         .layers = is_draft ? options->model.draft_way.layers : 0,
+                                        .skip = is_draft ? options->model.draft_way.skip : none,
                                         .vocab = is_draft ? options_draft_vocab(options, own < vocab ? own : vocab) : own,
                                         .quantise = model_quantise(options_bits(options, is_draft)),
                                         .cache = options->model.cache,
@@ -60,7 +62,7 @@ static enum status open_model(struct reader *reader, const struct options *optio
     return model_open(reader->path, &reader->self, &model, &reader->model);
 }
 
-enum status reader_open(struct reader *reader, const struct options *options, int vocab, int slots)
+enum status reader_open(struct reader *reader, const struct options *options, int vocab, int slots, int outputs)
 {
     enum status status;
 
@@ -70,7 +72,7 @@ enum status reader_open(struct reader *reader, const struct options *options, in
     else
         options_target_path(options, reader->path);
     group_open_self(&reader->self);
-    TRY_TO(open_model(reader, options, vocab, slots), close_reader);
+    TRY_TO(open_model(reader, options, vocab, slots, outputs), close_reader);
     TRY_TO(kv_cache_open(&reader->cache, reader->model, slots), close_reader);
     TRY_TO(forward_open(&reader->forward, reader->model, &reader->cache), close_reader);
     TRY_TO(lay_out(reader), close_reader);
@@ -116,6 +118,28 @@ enum status reader_feed(struct reader *reader, int slot, const int32_t *tokens, 
             put_row(reader, slot, place, first, tokens[place]);
         TRY(forward_run(&reader->forward, &reader->rows, reader->asked, 0, reader->logits));
         first = end;
+    }
+    reader->rows.count = 0;
+    return STATUS_OK;
+}
+
+/* Each step asks for a row at least, so that none of them is played from a recording, which is of all layers. */
+enum status reader_see(struct reader *reader, int slot, const int32_t *tokens, int count, int first, reader_seen *see, void *state)
+{
+    int rows = model_prompt_rows(reader->model), most = rows < reader->model->max_outputs ? rows : reader->model->max_outputs;
+
+    for (int begin = 0; begin < count; begin += most) {
+        int end = count - begin < most ? count : begin + most, asked = first > begin ? first : begin, outputs = 0;
+
+        asked = asked < end ? asked : end - 1;
+        reader->rows.count = 0;
+        for (int place = begin; place < end; place++)
+            put_row(reader, slot, place, begin, tokens[place]);
+        for (int place = asked; place < end; place++)
+            reader->asked[outputs++] = place - begin;
+        TRY(forward_run(&reader->forward, &reader->rows, reader->asked, outputs, reader->logits));
+        for (int place = first > begin ? first : begin; place < end; place++)
+            see(state, place, reader_logits(reader, place - asked));
     }
     reader->rows.count = 0;
     return STATUS_OK;

@@ -25,11 +25,15 @@ struct reader {
 
 /* Threads that a reader computes with. */
 int reader_threads(const struct options *options);
-/* Opens the draft of the options, of whose ids the first `vocab` are drafted, or the target where `vocab` is 0; with so many slots. */
-enum status reader_open(struct reader *reader, const struct options *options, int vocab, int slots);
+/* Opens the draft of the options, of whose ids the first `vocab` are drafted, or the target where `vocab` is 0; with so many slots.
+ * outputs: rows of a step of which there are logits, at least as many as slots and READER_LONGEST */
+enum status reader_open(struct reader *reader, const struct options *options, int vocab, int slots, int outputs);
 void reader_close(struct reader *reader);
 /* Feeds tokens[0 .. count) to a slot from its beginning. */
 enum status reader_feed(struct reader *reader, int slot, const int32_t *tokens, int count);
+/* The same, with the logits behind each token from `first` on: `see` is called for each, in order.  logits: [vocab] */
+typedef void reader_seen(void *state, int place, const float *logits);
+enum status reader_see(struct reader *reader, int slot, const int32_t *tokens, int count, int first, reader_seen *see, void *state);
 /* A step: its rows are added, then run; row i's logits are at reader_logits(reader, i). */
 void reader_add(struct reader *reader, int slot, int place, int32_t token);
 enum status reader_run(struct reader *reader);

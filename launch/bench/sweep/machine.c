@@ -100,15 +100,15 @@ static void name_model(const char *model, int bits, int cache, char *name)
                                    : "");
 }
 
-/* `layers`: of its first so many alone, where they are not 0. */
-static json_t *describe_model(const char *path, const char *name, int layers, int context)
+/* way: of a draft; NULL: the target */
+static json_t *describe_model(const char *path, const char *name, const struct options_draft *way, int context)
 {
     struct config config;
     double hidden, heads, kv, layer, head, weights, operations;
 
     if (config_read(path, &config) != STATUS_OK)
         return json_null();
-    config.layers = layers > 0 ? layers : config.layers;
+    config.layers = way != NULL ? options_draft_layers(way, config.layers) : config.layers;
     hidden = config.hidden;
     heads = (double)config.heads * config.head_dim;
     kv = (double)config.kv_heads * config.head_dim;
@@ -128,7 +128,7 @@ json_t *machine_target(const struct options *run, int context)
 
     options_target_path(run, path);
     name_model(path, options_bits(run, 0), run->model.cache, name);
-    return describe_model(path, name, 0, context);
+    return describe_model(path, name, NULL, context);
 }
 
 json_t *machine_draft(const struct options *run, int context)
@@ -141,5 +141,5 @@ json_t *machine_draft(const struct options *run, int context)
     if (!options_draft_runs_model(&run->model.draft_way))
         return json_pack("{s:s, s:s, s:f, s:f}", "path", way, "architecture", kind->architecture, "parameters", 0.0, "operations_per_token", 0.0);
     name_model(kind->own_model ? path : way, run->model.draft_way.bits > 0 ? 0 : options_bits(run, 1), run->model.cache, name);
-    return describe_model(path, name, run->model.draft_way.layers, context);
+    return describe_model(path, name, &run->model.draft_way, context);
 }

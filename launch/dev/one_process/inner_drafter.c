@@ -30,6 +30,7 @@ static enum status open_model(struct inner_drafter *inner, const struct options 
                                         .context = options->model.context,
                                         .slots = options->rounds.max_sequences,
                                         .layers = options->model.draft_way.layers,
+                                        .skip = options->model.draft_way.skip,
                                         .vocab = options_draft_vocab(options, tokenizer_size(tokenizer)),
                                         .quantise = model_quantise(options_bits(options, 1)),
                                         .cache = options->model.cache,

@@ -22,7 +22,7 @@ for topic in run prompts stats sbatch check; do
     "$installed" help $topic >"$WORK/installed.text" 2>&1
     expect "help $topic, installed, is the same" cmp -s "$WORK/said" "$WORK/installed.text"
 done
-for topic in chat alpha bench ngram datastore report test gpu-check fetch; do
+for topic in chat alpha layers bench ngram datastore report test gpu-check fetch; do
     expect "help $topic is that of all commands" cmp -s <("$installed" help $topic) <("$installed" help run)
 done
 expect "a word in the middle of the text is whole" grep -q 'prompt_tokens_read and prefix_tokens_reused' <("$installed" help prompts | tr '\n' ' ')

@@ -1056,6 +1056,7 @@ static void test_options_draft__ways_and_paths(void **state)
     assert_way("--prompt a --target b --draft self:layers=1", DRAFT_SELF, "self:layers=1");
     assert_way("--prompt a --draft self:bits=4", DRAFT_SELF, "self:bits=4");
     assert_way("--prompt a --draft self:layers=3,bits=8", DRAFT_SELF, "self:bits=8,layers=3");
+    assert_way("--prompt a --draft self:skip=3+4+8-9,layers=20", DRAFT_SELF, "self:layers=20,skip=3-4+8-9");
     assert_way("--prompt a --draft ngram:a/b.ngram", DRAFT_NGRAM, "ngram:b.ngram");
     assert_way("--prompt a --draft random", DRAFT_RANDOM, "random");
     assert_way("--prompt a --draft lookahead:ngram=4", DRAFT_LOOKAHEAD, "lookahead:window=4,ngram=4,guesses=2");
@@ -1083,10 +1084,11 @@ static void test_options_draft__what_is_wrong_is_named(void **state)
         {"--draft lookup:min=2x", "min is '2x'"}, {"--draft lookup:min=-1", "min is '-1'"}, {"--draft lookup:min", "min is ''"},
         {"--draft lookup:min=3,,max=4", "has no key ''"}, {"--draft lookup:min=3,max=2", "min is 3 and max is 2, expected min <= max"},
         {"--draft lookup:min=5", "min is 5 and max is 4"},
-        {"--draft self", "--draft self needs bits=4 or bits=8, to which the target's weights are rounded, or layers=N"},
+        {"--draft self", "--draft self needs bits=4 or bits=8, to which the target's weights are rounded, layers=N, its first N layers, or skip=LIST"},
         {"--draft self:bits=5", "--draft self: bits is '5', expected 4 or 8"}, {"--draft self:bits=0", "bits is '0', expected 4 or 8"},
         {"--draft self:bits=16,layers=2", "bits is '16', expected 4 or 8"}, {"--draft self:bits", "bits is '', expected 4 or 8"},
-        {"--draft self:bit=4", "--draft self has no key 'bit', expected bits or layers; did you mean 'bits'?"}, {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
+        {"--draft self:bit=4", "--draft self has no key 'bit', expected bits, layers or skip; did you mean 'bits'?"}, {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
+        {"--draft self:skip=", "--draft self: skip is '', expected rising layers from 0 to 127, as 3+8-11"}, {"--draft self:skip=4+2", "skip is '4+2', expected rising"},
         {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"}, {"--draft self:layer=3", "did you mean 'layers'?"},
         {"--draft ngram", "--draft ngram needs a file, as ngram:FILE; tandem ngram makes one of texts"},
         {"--draft lookahead:ngram=1", "--draft lookahead: ngram is 1, expected a whole number from 2 to 8"},

@@ -1,0 +1,246 @@
+/* `tandem layers`: which layers a target may do without as its own drafter (layer_search.h). */
+#include "launch/bench/alpha/layer_search.h"
+
+#include "common/base/log.h"
+#include "common/base/standard_output.h"
+#include "common/base/try.h"
+#include "common/base/wrapped.h"
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS = 1000, TOKENS_MOST = 1000000 };
+
+struct command {
+    struct layer_terms terms;
+    struct options options;
+    const char *json;
+    int argc; /* what is left for the options of a run, the program's name first */
+    char **argv;
+};
+
+static void print_usage(void)
+{
+    wrapped_put_help(stdout,
+                     "Usage: tandem layers [--target M] [--prompts FILE] [OPTION]... [options of tandem run]\n"
+                     "Looks for the layers that a target may leave out where it drafts for itself (--draft self:skip=LIST): the target decodes the "
+                     "prompts, greedily, and layers are taken out one after the other, each time the one without which the rest still names the "
+                     "most of these tokens. Half of the texts choose, the other half says what the choice is worth.\n\n"
+                     "  --least N      layers that are left at the end; default half of them\n"
+                     "  --tokens N     tokens that the target decodes at most, over all texts; default 1000\n"
+                     "  --json FILE    the figures, too\n\n"
+                     "Errors are standard errors over texts. Exit codes: 0 done; 64 usage; 65 a model or a prompt; 66 a file that is missing; 74 "
+                     "I/O.\n");
+}
+
+static enum status read_number(const char *name, const char *text, int most, int *value)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+
+    if (end != text && *end == '\0' && number >= 1 && number <= most) {
+        *value = (int)number;
+        return STATUS_OK;
+    }
+    log_error("--%s is '%s', expected a whole number from 1 to %d", name, text, most);
+    return STATUS_USAGE;
+}
+
+static enum status take(struct command *command, const char *name, const char *value)
+{
+    if (strcmp(name, "least") == 0)
+        return read_number(name, value, LAYER_SET_LAYERS - 1, &command->terms.least);
+    if (strcmp(name, "tokens") == 0)
+        return read_number(name, value, TOKENS_MOST, &command->terms.tokens);
+    command->json = value;
+    return STATUS_OK;
+}
+
+/* Takes the options that are this command's own. */
+static enum status take_own(struct command *command, int argc, char **argv)
+{
+    static const char *const own[] = {"json", "least", "tokens"};
+
+    command->argv[command->argc++] = argv[0];
+    for (int i = 1; i < argc; i++) {
+        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
+        size_t length = strcspn(name, "="), which = 0;
+
+        while (which < sizeof own / sizeof *own && (strlen(own[which]) != length || strncmp(own[which], name, length) != 0))
+            which++;
+        if (which == sizeof own / sizeof *own) {
+            command->argv[command->argc++] = argv[i];
+            continue;
+        }
+        if (name[length] == '\0' && i + 1 == argc) {
+            log_error("--%s needs a value", own[which]);
+            return STATUS_USAGE;
+        }
+        TRY(take(command, own[which], name[length] == '=' ? argv[i] + 3 + length : argv[++i]));
+    }
+    return STATUS_OK;
+}
+
+static enum status parse(struct command *command)
+{
+    const struct options *options = &command->options;
+    static char solo[] = "--solo"; /* the draft is what is looked for */
+
+    command->argv[command->argc++] = solo;
+    command->argv[command->argc] = NULL;
+    TRY(options_parse(command->argc, command->argv, &command->options));
+    command->terms.target = options;
+    if (options->model.draft != NULL)
+        log_error("--draft is not for tandem layers, which looks for one");
+    else if (options->input.prompt != NULL)
+        log_error("--prompt is one text, expected --prompts with two or more: half of them choose");
+    else if (options->input.prompts != NULL && strcmp(options->input.prompts, "-") == 0)
+        log_error("--prompts is -, expected a file");
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
+/* The length of drafts by which a set would be fastest. */
+static int best_length(const struct layer_result *result, int step, int waits)
+{
+    int best = 0;
+
+    for (int i = 1; i < ALPHA_LENGTHS; i++)
+        if (layer_speedup(result, step, i, waits) > layer_speedup(result, step, best, waits))
+            best = i;
+    return best;
+}
+
+/* The set by which rounds would be fastest. */
+static int best_step(const struct layer_result *result, int waits)
+{
+    int best = 0;
+
+    for (int i = 1; i < result->steps; i++)
+        if (layer_speedup(result, i, best_length(result, i, waits), waits) > layer_speedup(result, best, best_length(result, best, waits), waits))
+            best = i;
+    return best;
+}
+
+static void print_best(const struct layer_result *result, int waits, const char *where)
+{
+    int step = best_step(result, waits), which = best_length(result, step, waits);
+    double speedup = layer_speedup(result, step, which, waits);
+    char skip[LAYER_SET_TEXT];
+
+    layer_set_write(&result->step[step].skip, skip);
+    if (speedup > 1)
+        printf("%s: --draft self:skip=%s, K %d, %.2fx the target alone.\n", where, skip, alpha_lengths[which], speedup);
+    else
+        printf("%s: none pays; the nearest is self:skip=%s, K %d, %.2fx.\n", where, skip, alpha_lengths[which], speedup);
+}
+
+static void print_result(const struct layer_result *result)
+{
+    printf("%d tokens of the target's own in %d texts; what is told is of the half that has chosen nothing.\n\n", result->tokens, result->texts);
+    printf("layers  alpha  error      c   fastest: waits / ahead   --draft\n");
+    for (int i = 0; i < result->steps; i++) {
+        const struct layer_step *step = &result->step[i];
+        int waits = best_length(result, i, 1), ahead = best_length(result, i, 0);
+        char skip[LAYER_SET_TEXT];
+
+        layer_set_write(&step->skip, skip);
+        printf("%6d  %5.3f  %5.3f  %5.3f   K %d %4.2fx / K %d %4.2fx      self:skip=%s\n", step->left, share_mean(&step->figures.alpha),
+               share_error(&step->figures.alpha), step->figures.c, alpha_lengths[waits], layer_speedup(result, i, waits, 1), alpha_lengths[ahead],
+               layer_speedup(result, i, ahead, 0), skip);
+    }
+    printf("\nPredicted for ranks of %d thread%s, greedy, without messages; tandem run or bench measures it.\n", result->threads,
+           result->threads == 1 ? "" : "s");
+    print_best(result, 1, "Where each round waits for its drafts");
+    print_best(result, 0, "Where none does, at most, as the drafter runs ahead");
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *step_json(const struct layer_result *result, int i)
+{
+    const struct layer_step *step = &result->step[i];
+    json_t *speedups = json_array();
+    char skip[LAYER_SET_TEXT];
+
+    for (int k = 0; k < ALPHA_LENGTHS; k++)
+        json_array_append_new(speedups, json_pack("{s:i, s:o, s:o}", "draft_length", alpha_lengths[k], "waits", number(layer_speedup(result, i, k, 1)),
+                                                  "ahead", number(layer_speedup(result, i, k, 0))));
+    layer_set_write(&step->skip, skip);
+    return json_pack("{s:o, s:i, s:o, s:o, s:f, s:o}", "draft", json_sprintf("self:skip=%s", skip), "layers", step->left, "alpha",
+                     number(share_mean(&step->figures.alpha)), "alpha_error", number(share_error(&step->figures.alpha)), "c", step->figures.c,
+                     "predicted_speedup", speedups);
+}
+
+static enum status write_json(const struct command *command, const struct layer_result *result)
+{
+    json_t *root = json_pack("{s:s, s:i, s:i, s:i, s:i, s:f}", "target",
+                             command->options.model.target != NULL ? command->options.model.target : "embedded", "layers", result->layers, "texts",
+                             result->texts, "tokens", result->tokens, "threads", result->threads, "step_us", result->step_us);
+    json_t *steps = json_array();
+    FILE *file;
+    int failed;
+
+    for (int i = 0; i < result->steps; i++)
+        json_array_append_new(steps, step_json(result, i));
+    json_object_set_new(root, "steps", steps);
+    file = root != NULL ? fopen(command->json, "w") : NULL;
+    failed = file == NULL || json_dumpf(root, file, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0 || fputc('\n', file) == EOF;
+    if (file != NULL)
+        failed |= fclose(file) != 0;
+    json_decref(root);
+    if (!failed)
+        return STATUS_OK;
+    log_error("--json %s: %s", command->json, strerror(errno));
+    return STATUS_IO;
+}
+
+/* Before what may take long. */
+static enum status check_json(const struct command *command)
+{
+    FILE *file = command->json != NULL ? fopen(command->json, "a") : NULL;
+
+    if (command->json == NULL || (file != NULL && fclose(file) == 0))
+        return STATUS_OK;
+    log_error("--json %s: %s", command->json, strerror(errno));
+    return STATUS_IO;
+}
+
+static enum status run(struct command *command, struct layer_result *result, int argc, char **argv)
+{
+    TRY(take_own(command, argc, argv));
+    TRY(parse(command));
+    TRY(check_json(command));
+    TRY(layer_search(&command->terms, result));
+    print_result(result);
+    return command->json != NULL ? write_json(command, result) : STATUS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    static struct command command = {.terms.tokens = TOKENS};
+    static struct layer_result result;
+    enum status status;
+
+    log_init("tandem layers", LOG_INFO);
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0) {
+            print_usage();
+            return standard_output_end(0);
+        }
+    command.argv = calloc((size_t)argc + 2, sizeof *command.argv);
+    if (command.argv == NULL)
+        return STATUS_INTERNAL;
+    status = run(&command, &result, argc, argv);
+    free(result.step);
+    options_release(&command.options);
+    free(command.argv);
+    return standard_output_end((int)status);
+}
