@@ -1,4 +1,5 @@
-/* The first layers of a model, followed by its norm and head, are the model that a config.json with so many layers describes. */
+/* The first layers of a model, followed by its norm and head, are the model that a config.json with so many layers describes; without some of its
+ * layers it is the model of the others. */
 #include "tests/support/capture.h"
 #include "tests/support/model_rig.h"
 
@@ -87,6 +88,37 @@ static void test_layers__the_first_ones_are_a_model(void **state)
     }
 }
 
+static void test_layers__those_that_are_skipped_are_not_there(void **state)
+{
+    static const int left[] = {0, 1, 3};
+    struct model_options options = {.threads = 1, .max_rows = BACKEND_MAX_ROWS, .context = 64, .layers = 5};
+    struct model *whole = open_cut(TARGET, 0), part = *whole, *skipped;
+    size_t bytes = (size_t)whole->vocab * sizeof(float);
+    float *got = malloc(bytes), *expected = malloc(bytes);
+    struct layer_weights layer[3];
+    struct group self;
+
+    (void)state;
+    layer_set_add(&options.skip, 2);
+    layer_set_add(&options.skip, 4);
+    for (int i = 0; i < 3; i++)
+        layer[i] = whole->layer[left[i]];
+    part.layer = layer;
+    part.config.layers = 3;
+    group_open_self(&self);
+    assert_int_equal(model_open(TARGET, &self, &options, &skipped), STATUS_OK);
+    assert_int_equal(skipped->config.layers, 3);
+    feed(skipped, got);
+    feed(&part, expected);
+    assert_memory_equal(got, expected, bytes);
+    feed(whole, expected);
+    assert_memory_not_equal(got, expected, bytes);
+    free(got);
+    free(expected);
+    model_close(skipped);
+    model_close(whole);
+}
+
 /* A llama2.c file says by its header how long it is, for all layers: 3 here, of zeros. */
 static void test_layers__a_file_of_more_layers_is_no_fault(void **state)
 {
@@ -113,17 +145,30 @@ static void test_layers__a_file_of_more_layers_is_no_fault(void **state)
     }
 }
 
-static void test_layers__more_than_there_are_is_refused(void **state)
+static void test_layers__others_than_there_are_are_refused(void **state)
 {
-    const struct model_options options = {.layers = LAYERS + 1};
-    struct capture capture;
-    char logged[1024];
+    static const struct {
+        struct model_options options;
+        const char *expected;
+    } cases[] = {
+        {{.layers = LAYERS + 1}, "launch/demo/target has 6 layers, expected layers=1 to 6, not 7"},
+        {{.skip = {{1 << 1 | 1 << 6}}}, "skip names layers from 6 on, of "},
+        {{.skip = {{0, 1}}}, "launch/demo/target are 0 to 5, expected some of these"},
+        {{.layers = 3, .skip = {{1 << 3}}}, "skip names layers from 3 on, of "},
+        {{.skip = {{63}}}, "skip names all 6 layers of "},
+        {{.layers = 2, .skip = {{3}}}, "skip names all 2 layers of "},
+    };
 
     (void)state;
-    capture_begin(&capture);
-    assert_int_equal(model_check(TARGET, 1, &options), STATUS_USAGE);
-    capture_end(&capture, logged, sizeof logged);
-    capture_assert_one_line(logged, "launch/demo/target has 6 layers, expected layers=1 to 6, not 7");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct capture capture;
+        char logged[1024];
+
+        capture_begin(&capture);
+        assert_int_equal(model_check(TARGET, 1, &cases[i].options), STATUS_USAGE);
+        capture_end(&capture, logged, sizeof logged);
+        capture_assert_one_line(logged, cases[i].expected);
+    }
 }
 
 static int make_folder(void **state)
@@ -154,8 +199,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers__the_first_ones_are_a_model),
+        cmocka_unit_test(test_layers__those_that_are_skipped_are_not_there),
         cmocka_unit_test(test_layers__a_file_of_more_layers_is_no_fault),
-        cmocka_unit_test(test_layers__more_than_there_are_is_refused),
+        cmocka_unit_test(test_layers__others_than_there_are_are_refused),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
