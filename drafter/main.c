@@ -100,7 +100,8 @@ static enum status load_model(struct parts *parts)
     TRY(count_vocab(parts, tokenizer_size(parts->tokenizer), &parts->vocab));
     int asked = 2 * options->rounds.max_sequences > BACKEND_MAX_ROWS ? 2 * options->rounds.max_sequences : BACKEND_MAX_ROWS;
     const struct model_options model = {
-        .threads = world_threads(&parts->world, options->ranks.threads, config_is_large(&config, options_draft_layers(&options->model.draft_way, config.layers), 1)),
+        .threads = world_threads(&parts->world, options->ranks.threads,
+                                 config_is_large(&config, options_draft_layers(&options->model.draft_way, config.layers), 1)),
         .max_rows = asked > backend->step.prompt_rows ? asked : backend->step.prompt_rows,
         .max_outputs = asked,
         .context = options->model.context,

@@ -64,7 +64,7 @@ struct model {
     struct model_shard shard; /* this rank's part */
     struct layer_shape shape; /* of that part; shape.context is the cache's */
     int longest;              /* tokens that a sequence may have; at most shape.context */
-    struct layer_set skip;       /* as in struct model_options; config.layers are those that are left */
+    struct layer_set skip;    /* as in struct model_options; config.layers are those that are left */
     struct layer_weights *layer; /* [config.layers] */
     const float *final_norm;     /* [hidden] */
     struct matrix *head;

@@ -18,7 +18,7 @@ struct options_draft {
     int job;      /* lookup: 1: it copies from the job's other sequences, too, and from those that ended */
     int bits;     /* self: 4 or 8 of the target's weights; 0: all that it has */
     int layers;   /* self: the first so many of the target's; 0: all */
-    struct layer_set skip; /* self: of these, those that are left out */
+    struct layer_set skip;      /* self: of these, those that are left out */
     int window, ngram, guesses; /* lookahead: places that are guessed at once, tokens of an n-gram, n-grams that are tried */
     const char *file; /* ngram, retrieval: its path, a part of the text that was read; else NULL */
 };
@@ -28,7 +28,7 @@ struct options_draft_key {
     const char *name; /* NULL: no key */
     size_t at;        /* offset in struct options_draft */
     int step;         /* it is one of step, 2 step .. most; 0: not given */
-    int most; /* 0: at `at` is a struct layer_set */
+    int most;         /* 0: at `at` is a struct layer_set */
     const char *expected;
 };
 
@@ -63,8 +63,8 @@ void options_draft_names(char *text);
 int options_draft_layers(const struct options_draft *draft, int all);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "self:skip=3+8-11", "ngram:FILE", "retrieval:FILE", "random", "lookahead:window=4", or
- * a path; NULL is one. STATUS_USAGE with a line that names the key or its value. */
+/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "self:skip=3+8-11", "ngram:FILE", "retrieval:FILE", "random",
+ * "lookahead:window=4", or a path; NULL is one. STATUS_USAGE with a line that names the key or its value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);
 /* The same with every key that has a value, so that what means the same reads the same; "" for a path; of a file its name alone, without its folders,
  * and cut to what there is room for.  text: [OPTIONS_DRAFT_TEXT] */

@@ -1,6 +1,6 @@
-/* The law of a whole job's output. `law_job write DIR N [HEADS VOCAB [KV_HEADS]]` writes a pair of tiny seeded models, in llama2.c's format, and N equal
- * prompts; `law_job check DIR RESULTS` counts the first two tokens of every result and compares them with the exact law, computed from the target
- * in this process. The verdict has the bounds and the power of the other layers. */
+/* The law of a whole job's output. `law_job write DIR N [HEADS VOCAB [KV_HEADS]]` writes a pair of tiny seeded models, in llama2.c's format, and N
+ * equal prompts; `law_job check DIR RESULTS` counts the first two tokens of every result and compares them with the exact law, computed from the
+ * target in this process. The verdict has the bounds and the power of the other layers. */
 #include "common/base/bounds.h"
 #include "common/sample/distribution.h"
 #include "common/sample/sparse_q.h"

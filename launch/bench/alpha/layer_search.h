@@ -33,8 +33,8 @@ struct layer_result {
 
 /* STATUS_DATA, STATUS_NOINPUT, STATUS_USAGE as of the model and the prompts; logged. */
 enum status layer_search(const struct layer_terms *terms, struct layer_result *result);
-/* Tokens a second, over the target's alone, with the step's set as the drafter and alpha_lengths[which] drafts: where each round waits for them, and at
- * most where the drafter runs ahead, if it always guesses what will be committed. Without messages. */
+/* Tokens a second, over the target's alone, with the step's set as the drafter and alpha_lengths[which] drafts: where each round waits for them, and
+ * at most where the drafter runs ahead, if it always guesses what will be committed. Without messages. */
 double layer_speedup(const struct layer_result *result, int step, int which, int waits);
 
 #endif

@@ -171,8 +171,8 @@ static json_t *step_json(const struct layer_result *result, int i)
     char skip[LAYER_SET_TEXT];
 
     for (int k = 0; k < ALPHA_LENGTHS; k++)
-        json_array_append_new(speedups, json_pack("{s:i, s:o, s:o}", "draft_length", alpha_lengths[k], "waits", number(layer_speedup(result, i, k, 1)),
-                                                  "ahead", number(layer_speedup(result, i, k, 0))));
+        json_array_append_new(speedups, json_pack("{s:i, s:o, s:o}", "draft_length", alpha_lengths[k], "waits",
+                                                  number(layer_speedup(result, i, k, 1)), "ahead", number(layer_speedup(result, i, k, 0))));
     layer_set_write(&step->skip, skip);
     return json_pack("{s:o, s:i, s:o, s:o, s:f, s:o}", "draft", json_sprintf("self:skip=%s", skip), "layers", step->left, "alpha",
                      number(share_mean(&step->figures.alpha)), "alpha_error", number(share_error(&step->figures.alpha)), "c", step->figures.c,
@@ -181,9 +181,9 @@ static json_t *step_json(const struct layer_result *result, int i)
 
 static enum status write_json(const struct command *command, const struct layer_result *result)
 {
-    json_t *root = json_pack("{s:s, s:i, s:i, s:i, s:i, s:f}", "target",
-                             command->options.model.target != NULL ? command->options.model.target : "embedded", "layers", result->layers, "texts",
-                             result->texts, "tokens", result->tokens, "threads", result->threads, "step_us", result->step_us);
+    json_t *root =
+        json_pack("{s:s, s:i, s:i, s:i, s:i, s:f}", "target", command->options.model.target != NULL ? command->options.model.target : "embedded",
+                  "layers", result->layers, "texts", result->texts, "tokens", result->tokens, "threads", result->threads, "step_us", result->step_us);
     json_t *steps = json_array();
     FILE *file;
     int failed;

@@ -21,7 +21,8 @@ static int draft_threads(const struct bench *bench, int ranks)
     struct config config;
 
     options_draft_path(&bench->run, path);
-    if (path[0] != '\0' && config_read(path, &config) == STATUS_OK && config_is_large(&config, options_draft_layers(&bench->run.model.draft_way, config.layers), 1))
+    if (path[0] != '\0' && config_read(path, &config) == STATUS_OK &&
+        config_is_large(&config, options_draft_layers(&bench->run.model.draft_way, config.layers), 1))
         ranks = bench->run.ranks.drafters > 0 ? bench->run.ranks.drafters : 1;
     return cores_share(bench->run.ranks.threads, ranks);
 }

@@ -29,8 +29,8 @@ static void test_layer_set__a_list_is_written_as_it_was_read(void **state)
 
 static void test_layer_set__what_is_no_rising_list_is_refused(void **state)
 {
-    static const char *const texts[] = {"",    "+",   "a",    "-1",   "3+",      "3++4", "3-",    "3-3",  "4-3",  "3+3",
-                                        "4+3", "2-5+5", "128", "0-128", "1-2-3", "1 2",  "1,2",  " 1",   "1+x", "99999999999999999999"};
+    static const char *const texts[] = {"",    "+",     "a",   "-1",    "3+",    "3++4", "3-",  "3-3", "4-3", "3+3",
+                                        "4+3", "2-5+5", "128", "0-128", "1-2-3", "1 2",  "1,2", " 1",  "1+x", "99999999999999999999"};
     struct layer_set set = {{5, 0}};
 
     (void)state;
