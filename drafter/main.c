@@ -227,7 +227,9 @@ static enum status time_steps(struct parts *parts)
 static void introduce(const struct parts *parts, struct hello *hello)
 {
     const char *draft = parts->options->model.draft;
+    char text[OPTIONS_DRAFT_TEXT];
 
+    options_draft_write(&parts->options->model.draft_way, text);
     *hello = (struct hello){
         .protocol = MESSAGE_VERSION, .role = ROLE_DRAFTER, .bos = -1, .eos = -1, .context = (uint32_t)parts->context, .pid = (uint32_t)getpid()};
     if (parts->vocab > 0) {
@@ -240,8 +242,10 @@ static void introduce(const struct parts *parts, struct hello *hello)
     if (parts->options->model.draft_way.file != NULL) /* what is in it says what it is, wherever it lies */
         snprintf(hello->model, sizeof hello->model, "%s:%.200s@%016llx", options_draft_kind(&parts->options->model.draft_way)->name,
                  parts->options->model.draft_way.file, (unsigned long long)parts->found.digest);
+    else if (options_draft_kind(&parts->options->model.draft_way)->own_model)
+        snprintf(hello->model, sizeof hello->model, "%.255s", parts->path);
     else
-        snprintf(hello->model, sizeof hello->model, "%.255s", options_draft_kind(&parts->options->model.draft_way)->own_model ? parts->path : draft);
+        snprintf(hello->model, sizeof hello->model, "%.255s", strlen(draft) < sizeof hello->model ? draft : text); /* which always fits */
     hello->draft_ns = (uint32_t)fmin(1000 * parts->step_us[0], UINT32_MAX);
     hello->draft_batch_ns = (uint32_t)fmin(1000 * parts->step_us[1], UINT32_MAX);
 }

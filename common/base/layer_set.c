@@ -1,6 +1,7 @@
 #include "common/base/layer_set.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int layer_set_has(const struct layer_set *set, int layer)
 {
@@ -39,6 +40,7 @@ static int take_number(const char **text, int least)
 int layer_set_read(const char *text, struct layer_set *set)
 {
     struct layer_set read = {0};
+    char again[LAYER_SET_TEXT];
 
     for (int last = -1;; text++) {
         int first = take_number(&text, last);
@@ -53,12 +55,15 @@ int layer_set_read(const char *text, struct layer_set *set)
         if (*text != '+')
             return 0;
     }
+    if (layer_set_write(&read, again) >= LAYER_SET_TEXT)
+        return 0;
     *set = read;
     return 1;
 }
 
-void layer_set_write(const struct layer_set *set, char *text)
+int layer_set_write(const struct layer_set *set, char *text)
 {
+    char part[16];
     int used = 0;
 
     text[0] = '\0';
@@ -68,8 +73,13 @@ void layer_set_write(const struct layer_set *set, char *text)
             continue;
         while (layer_set_has(set, last + 1))
             last++;
-        used += snprintf(text + used, (size_t)(LAYER_SET_TEXT - used), "%s%d", used > 0 ? "+" : "", first);
         if (last > first)
-            used += snprintf(text + used, (size_t)(LAYER_SET_TEXT - used), "-%d", last);
+            snprintf(part, sizeof part, "%s%d-%d", used > 0 ? "+" : "", first, last);
+        else
+            snprintf(part, sizeof part, "%s%d", used > 0 ? "+" : "", first);
+        if (used < LAYER_SET_TEXT)
+            snprintf(text + used, (size_t)(LAYER_SET_TEXT - used), "%s", part);
+        used += (int)strlen(part);
     }
+    return used;
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LAYER_SET_LAYERS = 128, LAYER_SET_TEXT = 320 };
+enum { LAYER_SET_LAYERS = 128, LAYER_SET_TEXT = 200 };
 
 struct layer_set {
     uint64_t bits[LAYER_SET_LAYERS / 64];
@@ -16,9 +16,10 @@ void layer_set_add(struct layer_set *set, int layer);
 void layer_set_remove(struct layer_set *set, int layer);
 /* How many of the first `layers` are in it. */
 int layer_set_count(const struct layer_set *set, int layers);
-/* 1, or 0 with *set as it was: the text is no such list, whose numbers rise. */
+/* 1, or 0 with *set as it was: the text is no such list, whose numbers rise, or one of no LAYER_SET_TEXT. */
 int layer_set_read(const char *text, struct layer_set *set);
-/* Writes it again, neighbours as a range; "" of none.  text: [LAYER_SET_TEXT] */
-void layer_set_write(const struct layer_set *set, char *text);
+/* Writes it again, neighbours as a range; "" of none. Returns the length, which is LAYER_SET_TEXT or more where there is not enough room.
+ * text: [LAYER_SET_TEXT] */
+int layer_set_write(const struct layer_set *set, char *text);
 
 #endif

@@ -76,7 +76,7 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                     .usual = {.kind = DRAFT_SELF},
                     .key = {{"bits", offsetof(struct options_draft, bits), 4, 8, "4 or 8"},
                             {"layers", offsetof(struct options_draft, layers), 1, 4096, "a whole number from 1 to 4096"},
-                            {"skip", offsetof(struct options_draft, skip), 0, 0, "rising layers from 0 to 127, as 3+8-11"}},
+                            {"skip", offsetof(struct options_draft, skip), 0, 0, "rising layers from 0 to 127, as 3+8-11, in less than 200 characters"}},
                     .check = check_self},
     [DRAFT_NGRAM] = {.name = "ngram",
                      .form = "ngram:FILE",

@@ -82,9 +82,9 @@ static const char *why_idle(const struct options *options, const struct option_e
         return "what drafts has no distribution to draw from";
     if (strcmp(entry->name, "branches") == 0 && options->rounds.run_ahead == RUN_AHEAD_OFF)
         return "--run-ahead is off";
-    if (strcmp(entry->name, "branches") == 0 && options->rounds.shape.kind != TREE_CHAIN)
-        return "no drafter runs ahead of a tree";
     *lines_may = 1;
+    if (strcmp(entry->name, "branches") == 0 && options->rounds.shape.kind != TREE_CHAIN && options->rounds.draft_length != 1)
+        return "no drafter runs ahead of a tree";
     if (options->rounds.draft_length == 0 && strcmp(entry->name, "draft-length") != 0 &&
         (entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts)))
         return "--draft-length is 0";
@@ -94,8 +94,8 @@ static const char *why_idle(const struct options *options, const struct option_e
         return "at temperature 0 that rule is greedy";
     if (strcmp(entry->name, "draft-temperature") == 0 && own->draw != RULE_DRAWS_Q)
         return "drafts are not drawn from q";
-    if (strcmp(entry->name, "cascade") == 0 && own->draw == RULE_DRAWS_Q)
-        return "drafts are drawn from q";
+    if (strcmp(entry->name, "cascade") == 0 && own->depends_on_drafts)
+        return "this rule does not compare tokens";
     if (strcmp(entry->name, "support") == 0 &&
         (own->draw == RULE_DRAWS_ARGMAX || (own->draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling))))
         return "drafts are not drawn from q";

@@ -54,14 +54,9 @@ static int is_decided_by(const struct request_list *requests, const struct rule 
     return 0;
 }
 
-/* Do results depend on it in any job, drafts or none? The number of a rule that nothing is decided by is none of them. */
-static int counts(const struct journal_terms *terms, const struct option_entry *entry)
+/* Do results depend on it in any job, drafts or none? */
+static int counts(const struct options *options, const struct option_entry *entry)
 {
-    const struct options *options = terms->options;
-    const struct rule *rule = options_rule_of(entry);
-
-    if (rule != NULL && !is_decided_by(terms->requests, rule))
-        return 0;
     switch (entry->affects_results) {
     case RESULTS_FROM_0:
         return is_at_least(options, entry, 0);
@@ -151,10 +146,16 @@ char *journal_terms_write(const struct journal_terms *terms)
     if (terms->width > 0)
         failed |= json_object_set_new(object, "verifiers", json_integer(terms->width));
     for (int i = 0; i < option_count; i++)
-        if (counts(terms, &option_table[i]))
+        if (options_rule_of(&option_table[i]) == NULL && counts(terms->options, &option_table[i]))
             failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
     failed |= json_object_set_new(object, "prompts", json_integer(terms->requests->count));
     failed |= json_object_set_new(object, "input", hex(digest_of(terms->requests)));
+    for (int i = 0; i < option_count; i++) {
+        const struct rule *rule = options_rule_of(&option_table[i]);
+
+        if (rule != NULL && is_decided_by(terms->requests, rule)) /* the number of another says nothing; behind the input, from which it may follow */
+            failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
+    }
     if (drafts) { /* last, so that where drafts matter in one job only, the difference that is reported is the option that made them matter */
         failed |= json_object_set_new(object, "draft", hex(terms->draft));
         for (int i = 0; i < option_count; i++)

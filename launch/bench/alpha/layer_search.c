@@ -6,6 +6,8 @@
 #include "common/base/try.h"
 #include "common/text/chat_template.h"
 #include "launch/bench/alpha/reader.h"
+#include "verifier/job/launch_check.h"
+#include "verifier/request/completion.h"
 #include "verifier/request/request.h"
 #include <limits.h>
 #include <math.h>
@@ -20,9 +22,9 @@ enum {
 };
 
 struct text {
+    const struct request *request;
     int32_t *tokens; /* [prompt + room] */
     int prompt, length, room;
-    int is_done;
 };
 
 struct search {
@@ -46,12 +48,10 @@ static int32_t largest(const float *logits, int count)
     return best;
 }
 
-static int ends(const struct config *config, int32_t token)
+static enum status no_memory(void)
 {
-    for (int i = 0; i < config->eos_count; i++)
-        if (config->eos[i] == token)
-            return 1;
-    return 0;
+    log_error("no memory for the texts and layers of a search");
+    return STATUS_INTERNAL;
 }
 
 static enum status open_texts(struct search *search)
@@ -72,50 +72,53 @@ static enum status open_texts(struct search *search)
     TRY(request_expect_single(&search->requests, "tandem layers"));
     search->text = calloc((size_t)search->requests.count, sizeof *search->text);
     if (search->text == NULL)
-        return STATUS_INTERNAL;
+        return no_memory();
     for (int i = 0, tokens = 0; i < search->requests.count && tokens < search->terms->tokens; i++) {
         const struct request *request = &search->requests.request[i];
         struct text *text = &search->text[search->texts];
-        int room = context - request->prompt_count;
+        int room = context - request->prompt_count, left = search->terms->tokens - tokens, half = (search->terms->tokens + 1) / LEAST_TEXTS;
 
         if (request->error != NULL)
             log_warn("%s%s%s", options->input.prompts != NULL ? options->input.prompts : "", options->input.prompts != NULL ? ": " : "",
                      request->error);
         if (request->error != NULL || room < 1 || request->max_tokens < 1)
             continue;
-        text->room = request->max_tokens < room ? request->max_tokens : room;
+        room = request->max_tokens < room ? request->max_tokens : room;
+        room = room < left ? room : left;
+        text->request = request;
+        text->room = room < half ? room : half;
         text->prompt = text->length = request->prompt_count;
         text->tokens = malloc((size_t)(text->prompt + text->room) * sizeof *text->tokens);
         if (text->tokens == NULL)
-            return STATUS_INTERNAL;
+            return no_memory();
         memcpy(text->tokens, request->tokens, (size_t)text->prompt * sizeof *text->tokens);
         search->texts++;
         tokens += text->room;
         most = text->prompt + text->room > most ? text->prompt + text->room : most;
     }
     search->agrees = malloc((size_t)most + 1);
-    if (search->texts >= LEAST_TEXTS && search->agrees != NULL)
+    if (search->agrees == NULL)
+        return no_memory();
+    if (search->texts >= LEAST_TEXTS)
         return STATUS_OK;
-    if (search->texts < LEAST_TEXTS)
-        log_error("%d prompts can be completed, expected %d or more: half of the texts choose layers, and the others say what the choice is worth",
-                  search->texts, LEAST_TEXTS);
+    log_error("%d prompts can be completed, expected %d or more: half of the texts choose layers, and the others say what the choice is worth",
+              search->texts, LEAST_TEXTS);
     return STATUS_DATA;
 }
 
-/* So many texts from `text` on, each in a slot of its own, by the target alone. */
-static enum status decode(struct search *search, struct text *text, int texts)
+/* So many texts from `text` on, each in a slot of its own, by the target alone.  completion: [texts], open */
+static enum status decode(struct search *search, struct text *text, struct completion *completion, int texts)
 {
     struct reader *reader = &search->reader;
 
     for (int i = 0; i < texts; i++)
         TRY(reader_feed(reader, i, text[i].tokens, text[i].length - 1));
     for (;;) {
-        struct text *row[SLOTS];
-        int rows = 0;
+        int row[SLOTS], rows = 0;
 
         for (int i = 0; i < texts; i++)
-            if (!text[i].is_done) {
-                row[rows++] = &text[i];
+            if (completion[i].finish == FINISH_NOT) {
+                row[rows++] = i;
                 reader_add(reader, i, text[i].length - 1, text[i].tokens[text[i].length - 1]);
             }
         if (rows == 0)
@@ -124,9 +127,8 @@ static enum status decode(struct search *search, struct text *text, int texts)
         for (int r = 0; r < rows; r++) {
             int32_t token = largest(reader_logits(reader, r), reader->model->vocab);
 
-            row[r]->tokens[row[r]->length++] = token;
-            row[r]->is_done = row[r]->length == row[r]->prompt + row[r]->room ||
-                              (ends(&reader->model->config, token) && !search->terms->target->request.ignore_eos);
+            text[row[r]].tokens[text[row[r]].length++] = token;
+            (void)completion_push(&completion[row[r]], &token, 1);
         }
         search->tokens += rows;
         progress_made("decoding texts");
@@ -135,8 +137,22 @@ static enum status decode(struct search *search, struct text *text, int texts)
 
 static enum status decode_all(struct search *search)
 {
-    for (int i = 0; i < search->texts; i += SLOTS)
-        TRY(decode(search, search->text + i, search->texts - i < SLOTS ? search->texts - i : SLOTS));
+    const struct config *config = &search->whole->config;
+
+    for (int first = 0, texts; first < search->texts; first += texts) {
+        struct completion completion[SLOTS] = {{0}};
+        enum status status = STATUS_OK;
+
+        texts = search->texts - first < SLOTS ? search->texts - first : SLOTS;
+        for (int i = 0; i < texts && status == STATUS_OK; i++)
+            status = completion_open(&completion[i], search->text[first + i].request, search->reader.tokenizer, config->eos, config->eos_count,
+                                     search->text[first + i].room);
+        if (status == STATUS_OK)
+            status = decode(search, search->text + first, completion, texts);
+        for (int i = 0; i < texts; i++)
+            completion_close(&completion[i]);
+        TRY(status);
+    }
     return STATUS_OK;
 }
 
@@ -210,15 +226,13 @@ static void add_text(struct alpha_figures *figures, const char *agrees, int coun
     share_add(&figures->proposals, count, count);
 }
 
-/* What a set is worth on the other half. Its time is compared with that of all layers right before. */
+/* What a set is worth on the other half, and its time, compared with that of all layers right behind it. */
 static enum status tell(struct search *search, const struct layer_set *skip, struct layer_step *step)
 {
     static const struct layer_set none = {0};
     double ns, step_ns;
 
     *step = (struct layer_step){.skip = *skip};
-    leave_out(search, &none);
-    TRY(reader_time(&search->reader, 1, &step_ns));
     leave_out(search, skip);
     step->left = search->part.config.layers;
     for (int i = 1; i < search->texts; i += 2) {
@@ -228,6 +242,8 @@ static enum status tell(struct search *search, const struct layer_set *skip, str
         add_text(&step->figures, search->agrees, search->text[i].length - search->text[i].prompt);
     }
     TRY(reader_time(&search->reader, 1, &ns));
+    leave_out(search, &none);
+    TRY(reader_time(&search->reader, 1, &step_ns));
     step->figures.c = ns / step_ns;
     return STATUS_OK;
 }
@@ -300,7 +316,7 @@ static enum status run(struct search *search, struct layer_result *result)
     TRY(reader_time(&search->reader, 1, &step_ns));
     for (int i = 0; i < ALPHA_LENGTHS; i++) {
         TRY(reader_time(&search->reader, alpha_lengths[i] + 1, &ns));
-        result->v[i] = ns / step_ns;
+        result->v[i] = fmax(ns / step_ns, i > 0 ? result->v[i - 1] : 1); /* more rows never take less */
     }
     result->step_us = step_ns / 1e3;
     log_info("decoding %d texts", search->texts);
@@ -310,7 +326,7 @@ static enum status run(struct search *search, struct layer_result *result)
     search->cost = calloc((size_t)layers, sizeof *search->cost);
     result->step = calloc((size_t)layers, sizeof *result->step);
     if (search->part.layer == NULL || search->cost == NULL || result->step == NULL)
-        return STATUS_INTERNAL;
+        return no_memory();
     result->layers = layers;
     result->texts = search->texts;
     result->tokens = search->tokens;
@@ -323,6 +339,7 @@ enum status layer_search(const struct layer_terms *terms, struct layer_result *r
     enum status status;
 
     *result = (struct layer_result){.threads = reader_threads(terms->target)};
+    TRY(launch_check(terms->target));
     TRY(reader_open(&search.reader, terms->target, 0, SLOTS, OUTPUTS));
     search.whole = search.reader.model;
     status = run(&search, result);

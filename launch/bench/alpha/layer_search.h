@@ -1,8 +1,9 @@
 /* Which layers a target may do without as its own drafter (--draft self:skip=LIST): those without which the rest still names the target's own token
  * most often. The target decodes texts greedily; a set is then judged by feeding it half of them, all tokens of a text at once. Layers are taken out
- * one after the other, each time the one that costs least beside those that are out already. What a set is worth is told of the other half, which
- * has chosen nothing. (Zhang et al. 2024, Draft & Verify, search the same sets by Bayesian optimisation; what single layers cost orders
- * the candidates here, as most cost less beside others than the order changes.) Local, one thread, no MPI. */
+ * one after the other, each time the one that costs least beside those that are out already, of the six that cost least when they were judged last.
+ * What each set is worth is told of the other half, which has chosen no layer. (Zhang et al. 2024, Draft & Verify, search the same sets by Bayesian
+ * optimisation; what single layers cost orders the candidates here, as most cost less beside others than the order changes.) Local, one thread, no
+ * MPI. */
 #ifndef TANDEM_LAUNCH_BENCH_ALPHA_LAYER_SEARCH_H
 #define TANDEM_LAUNCH_BENCH_ALPHA_LAYER_SEARCH_H
 

@@ -1,4 +1,5 @@
 /* `tandem layers`: which layers a target may do without as its own drafter (layer_search.h). */
+#include "launch/bench/alpha/alpha_command.h"
 #include "launch/bench/alpha/layer_search.h"
 
 #include "common/base/log.h"
@@ -27,8 +28,9 @@ static void print_usage(void)
     wrapped_put_help(stdout,
                      "Usage: tandem layers [--target M] [--prompts FILE] [OPTION]... [options of tandem run]\n"
                      "Looks for the layers that a target may leave out where it drafts for itself (--draft self:skip=LIST): the target decodes the "
-                     "prompts, greedily, and layers are taken out one after the other, each time the one without which the rest still names the "
-                     "most of these tokens. Half of the texts choose, the other half says what the choice is worth.\n\n"
+                     "prompts, greedily, without penalties and biases, and layers are taken out one after the other, each time of the six that seem "
+                     "cheapest the one without which the rest still names the most of these tokens. Half of the texts choose, the other half says "
+                     "what each set is worth.\n\n"
                      "  --least N      layers that are left at the end; default half of them\n"
                      "  --tokens N     tokens that the target decodes at most, over all texts; default 1000\n"
                      "  --json FILE    the figures, too\n\n"
@@ -36,25 +38,25 @@ static void print_usage(void)
                      "I/O.\n");
 }
 
-static enum status read_number(const char *name, const char *text, int most, int *value)
+static enum status read_number(const char *name, const char *text, int low, int most, int *value)
 {
     char *end;
     long number = strtol(text, &end, 10);
 
-    if (end != text && *end == '\0' && number >= 1 && number <= most) {
+    if (end != text && *end == '\0' && number >= low && number <= most) {
         *value = (int)number;
         return STATUS_OK;
     }
-    log_error("--%s is '%s', expected a whole number from 1 to %d", name, text, most);
+    log_error("--%s is '%s', expected a whole number from %d to %d", name, text, low, most);
     return STATUS_USAGE;
 }
 
 static enum status take(struct command *command, const char *name, const char *value)
 {
     if (strcmp(name, "least") == 0)
-        return read_number(name, value, LAYER_SET_LAYERS - 1, &command->terms.least);
+        return read_number(name, value, 1, LAYER_SET_LAYERS - 1, &command->terms.least);
     if (strcmp(name, "tokens") == 0)
-        return read_number(name, value, TOKENS_MOST, &command->terms.tokens);
+        return read_number(name, value, 2, TOKENS_MOST, &command->terms.tokens);
     command->json = value;
     return STATUS_OK;
 }
@@ -97,10 +99,10 @@ static enum status parse(struct command *command)
         log_error("--draft is not for tandem layers, which looks for one");
     else if (options->input.prompt != NULL)
         log_error("--prompt is one text, expected --prompts with two or more: half of them choose");
-    else if (options->input.prompts != NULL && strcmp(options->input.prompts, "-") == 0)
-        log_error("--prompts is -, expected a file");
+    else if (options_score_prompts(options))
+        log_error("--perplexity is not for tandem layers, which scores no text");
     else
-        return STATUS_OK;
+        return alpha_command_check(options, "layers");
     return STATUS_USAGE;
 }
 
@@ -149,19 +151,18 @@ static void print_result(const struct layer_result *result)
         char skip[LAYER_SET_TEXT];
 
         layer_set_write(&step->skip, skip);
-        printf("%6d  %5.3f  %5.3f  %5.3f   K %d %4.2fx / K %d %4.2fx      self:skip=%s\n", step->left, share_mean(&step->figures.alpha),
-               share_error(&step->figures.alpha), step->figures.c, alpha_lengths[waits], layer_speedup(result, i, waits, 1), alpha_lengths[ahead],
-               layer_speedup(result, i, ahead, 0), skip);
+        printf("%6d ", step->left);
+        alpha_command_print(share_mean(&step->figures.alpha));
+        putchar(' ');
+        alpha_command_print(share_error(&step->figures.alpha));
+        printf(" %6.3f   K %d %4.2fx / K %d %4.2fx      self:skip=%s\n", step->figures.c, alpha_lengths[waits], layer_speedup(result, i, waits, 1),
+               alpha_lengths[ahead], layer_speedup(result, i, ahead, 0), skip);
     }
-    printf("\nPredicted for ranks of %d thread%s, greedy, without messages; tandem run or bench measures it.\n", result->threads,
-           result->threads == 1 ? "" : "s");
+    printf(
+        "\nPredicted for ranks of %d thread%s, greedy, without messages; tandem run or bench measures it. What follows is the best of this table.\n",
+        result->threads, result->threads == 1 ? "" : "s");
     print_best(result, 1, "Where each round waits for its drafts");
     print_best(result, 0, "Where none does, at most, as the drafter runs ahead");
-}
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *step_json(const struct layer_result *result, int i)
@@ -172,11 +173,12 @@ static json_t *step_json(const struct layer_result *result, int i)
 
     for (int k = 0; k < ALPHA_LENGTHS; k++)
         json_array_append_new(speedups, json_pack("{s:i, s:o, s:o}", "draft_length", alpha_lengths[k], "waits",
-                                                  number(layer_speedup(result, i, k, 1)), "ahead", number(layer_speedup(result, i, k, 0))));
+                                                  alpha_command_number(layer_speedup(result, i, k, 1)), "ahead",
+                                                  alpha_command_number(layer_speedup(result, i, k, 0))));
     layer_set_write(&step->skip, skip);
     return json_pack("{s:o, s:i, s:o, s:o, s:f, s:o}", "draft", json_sprintf("self:skip=%s", skip), "layers", step->left, "alpha",
-                     number(share_mean(&step->figures.alpha)), "alpha_error", number(share_error(&step->figures.alpha)), "c", step->figures.c,
-                     "predicted_speedup", speedups);
+                     alpha_command_number(share_mean(&step->figures.alpha)), "alpha_error", alpha_command_number(share_error(&step->figures.alpha)),
+                     "c", step->figures.c, "predicted_speedup", speedups);
 }
 
 static enum status write_json(const struct command *command, const struct layer_result *result)
@@ -185,39 +187,18 @@ static enum status write_json(const struct command *command, const struct layer_
         json_pack("{s:s, s:i, s:i, s:i, s:i, s:f}", "target", command->options.model.target != NULL ? command->options.model.target : "embedded",
                   "layers", result->layers, "texts", result->texts, "tokens", result->tokens, "threads", result->threads, "step_us", result->step_us);
     json_t *steps = json_array();
-    FILE *file;
-    int failed;
 
     for (int i = 0; i < result->steps; i++)
         json_array_append_new(steps, step_json(result, i));
     json_object_set_new(root, "steps", steps);
-    file = root != NULL ? fopen(command->json, "w") : NULL;
-    failed = file == NULL || json_dumpf(root, file, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0 || fputc('\n', file) == EOF;
-    if (file != NULL)
-        failed |= fclose(file) != 0;
-    json_decref(root);
-    if (!failed)
-        return STATUS_OK;
-    log_error("--json %s: %s", command->json, strerror(errno));
-    return STATUS_IO;
-}
-
-/* Before what may take long. */
-static enum status check_json(const struct command *command)
-{
-    FILE *file = command->json != NULL ? fopen(command->json, "a") : NULL;
-
-    if (command->json == NULL || (file != NULL && fclose(file) == 0))
-        return STATUS_OK;
-    log_error("--json %s: %s", command->json, strerror(errno));
-    return STATUS_IO;
+    return alpha_command_write_json(command->json, root);
 }
 
 static enum status run(struct command *command, struct layer_result *result, int argc, char **argv)
 {
     TRY(take_own(command, argc, argv));
     TRY(parse(command));
-    TRY(check_json(command));
+    TRY(alpha_command_check_json(command->json));
     TRY(layer_search(&command->terms, result));
     print_result(result);
     return command->json != NULL ? write_json(command, result) : STATUS_OK;

@@ -1,5 +1,6 @@
 /* `tandem alpha`: what drafts are worth on the target's own texts, without a speculative round (alpha.h). */
 #include "launch/bench/alpha/alpha.h"
+#include "launch/bench/alpha/alpha_command.h"
 
 #include "common/base/log.h"
 #include "common/base/standard_output.h"
@@ -112,32 +113,6 @@ static enum status take_own(struct command *command, int argc, char **argv)
     return STATUS_OK;
 }
 
-/* Options of a run that promise something else than this. */
-static enum status check_unused(const struct options *options)
-{
-    const struct {
-        int is_set;
-        const char *name;
-    } unused[] = {{options->launch.dry_run, "dry-run"},
-                  {options->results.path != NULL, "output"},
-                  {options->results.resume, "resume"},
-                  {options->rounds.solo, "solo"},
-                  {options->rounds.merge.count > 0, "merge"},
-                  {options->rounds.synthetic_acceptance >= 0, "synthetic-acceptance"},
-                  {options->report.stats != NULL, "stats"},
-                  {options->report.trace != NULL, "trace"},
-                  {options->report.explain_page != NULL, "explain-page"},
-                  {options->launch.hosts != NULL, "hosts"},
-                  {options->checks.size != CHECK_OFF, "check"}};
-
-    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
-        if (unused[i].is_set) {
-            log_error("--%s is not for tandem alpha, which runs no job", unused[i].name);
-            return STATUS_USAGE;
-        }
-    return STATUS_OK;
-}
-
 /* What a rule accepts has to be the share that the two models agree in. */
 static enum status check_rule(const struct options *options)
 {
@@ -165,16 +140,17 @@ static enum status parse(struct command *command, const char *draft, struct opti
     TRY(options_parse(argc, argv, options));
     if (!command->sets_sequences)
         options->rounds.max_sequences = SEQUENCES;
-    TRY(check_unused(options));
+    if (options->rounds.solo) {
+        log_error("--solo is not for tandem alpha, which runs no job");
+        return STATUS_USAGE;
+    }
+    TRY(alpha_command_check(options, "alpha"));
     TRY(check_rule(options));
     if (options->model.target != NULL && options->model.draft == NULL) {
         log_error("expected --draft D beside --target");
         return STATUS_USAGE;
     }
-    if (options->input.prompts == NULL || strcmp(options->input.prompts, "-") != 0)
-        return STATUS_OK;
-    log_error("--prompts is -, expected a file");
-    return STATUS_USAGE;
+    return STATUS_OK;
 }
 
 static enum status parse_all(struct command *command)
@@ -198,17 +174,9 @@ static const char *name_of(const struct command *command, int d)
     return name == NULL ? "the embedded draft" : slash != NULL && slash[1] != '\0' ? slash + 1 : name;
 }
 
-static void print_number(double value)
-{
-    if (isfinite(value))
-        printf("%6.3f", value);
-    else
-        printf("     -");
-}
-
 static void print_share(const struct share *share)
 {
-    print_number(share_mean(share));
+    alpha_command_print(share_mean(share));
 }
 
 static void print_result(const struct command *command, const struct alpha_result *result)
@@ -225,7 +193,7 @@ static void print_result(const struct command *command, const struct alpha_resul
         printf("%-32.32s ", name_of(command, d));
         print_share(&figures->alpha);
         putchar(' ');
-        print_number(share_error(&figures->alpha));
+        alpha_command_print(share_error(&figures->alpha));
         printf("  ");
         print_share(&figures->agreement);
         printf("  ");
@@ -250,7 +218,7 @@ static void print_best(const struct command *command, const struct alpha_result 
         printf("%-32.32s", name_of(command, d));
         for (int n = 0; n < ALPHA_GUESSES; n++) {
             among += share_mean(&result->draft[d].bonus[n]);
-            print_number(among > 0 ? among : NAN);
+            alpha_command_print(among > 0 ? among : NAN);
         }
         putchar('\n');
     }
@@ -300,15 +268,9 @@ static void print_all(const struct command *command, const struct alpha_result *
     putchar('\n');
 }
 
-/* null where there is none: JSON has no NaN. */
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *share_json(const struct share *share)
 {
-    return json_pack("{s:o, s:o}", "mean", number(share_mean(share)), "error", number(share_error(share)));
+    return json_pack("{s:o, s:o}", "mean", alpha_command_number(share_mean(share)), "error", alpha_command_number(share_error(share)));
 }
 
 /* What a drafter's time, and that of what it sends, follow from. */
@@ -317,13 +279,13 @@ static json_t *running_ahead_json(const struct alpha_figures *figures)
     json_t *corrected = json_array(), *bonus = json_array(), *steps = json_array();
 
     for (int n = 0; n < ALPHA_GUESSES; n++) {
-        json_array_append_new(corrected, number(share_mean(&figures->corrected[n])));
-        json_array_append_new(bonus, number(share_mean(&figures->bonus[n])));
+        json_array_append_new(corrected, alpha_command_number(share_mean(&figures->corrected[n])));
+        json_array_append_new(bonus, alpha_command_number(share_mean(&figures->bonus[n])));
     }
     for (int i = 0; i < ALPHA_ROWS; i++)
         json_array_append_new(steps, json_pack("{s:i, s:f}", "rows", alpha_rows[i], "us", figures->step_us[i]));
     return json_pack("{s:o, s:o, s:o, s:o, s:f}", "guessed_after_rejection", corrected, "guessed_after_all", bonus, "support",
-                     number(share_mean(&figures->support)), "step_us", steps, "choose_us", figures->choose_us);
+                     alpha_command_number(share_mean(&figures->support)), "step_us", steps, "choose_us", figures->choose_us);
 }
 
 static json_t *draft_json(const struct command *command, int d, const struct alpha_result *result)
@@ -333,17 +295,19 @@ static json_t *draft_json(const struct command *command, int d, const struct alp
 
     for (int k = 0; k < ALPHA_DEPTH; k++) {
         json_array_append_new(place, share_json(&figures->place[k]));
-        json_array_append_new(tokens, json_pack("{s:i, s:o, s:o}", "draft_length", k + 1, "by_place", number(alpha_tokens_by_place(figures, k + 1)),
-                                                "by_alpha", number(alpha_tokens_by_mean(figures, k + 1))));
+        json_array_append_new(tokens, json_pack("{s:i, s:o, s:o}", "draft_length", k + 1, "by_place",
+                                                alpha_command_number(alpha_tokens_by_place(figures, k + 1)), "by_alpha",
+                                                alpha_command_number(alpha_tokens_by_mean(figures, k + 1))));
     }
     for (int i = 0; i < ALPHA_LENGTHS; i++)
         json_array_append_new(speedups, json_pack("{s:i, s:o, s:o}", "draft_length", alpha_lengths[i], "waits",
-                                                  number(alpha_speedup(result, d, i, 1)), "ahead", number(alpha_speedup(result, d, i, 0))));
+                                                  alpha_command_number(alpha_speedup(result, d, i, 1)), "ahead",
+                                                  alpha_command_number(alpha_speedup(result, d, i, 0))));
     object = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "draft", command->name[d] != NULL ? command->name[d] : "embedded",
-                       "alpha", number(share_mean(&figures->alpha)), "alpha_error", number(share_error(&figures->alpha)), "divergence",
-                       number(1 - share_mean(&figures->overlap)), "greedy_agreement", share_json(&figures->agreement), "proposals",
-                       share_json(&figures->proposals), "c", number(figures->c), "accepted_at_place", place, "tokens_per_round", tokens,
-                       "predicted_speedup", speedups);
+                       "alpha", alpha_command_number(share_mean(&figures->alpha)), "alpha_error", alpha_command_number(share_error(&figures->alpha)),
+                       "divergence", alpha_command_number(1 - share_mean(&figures->overlap)), "greedy_agreement", share_json(&figures->agreement),
+                       "proposals", share_json(&figures->proposals), "c", alpha_command_number(figures->c), "accepted_at_place", place,
+                       "tokens_per_round", tokens, "predicted_speedup", speedups);
     json_object_update_new(object, running_ahead_json(figures));
     return object;
 }
@@ -357,9 +321,6 @@ static enum status write_json(const struct command *command, const struct alpha_
                   result->texts, "tokens", result->tokens, "temperature", sampling->temperature, "accept", rule_name(sampling->accept),
                   "draft_temperature", options->rounds.draft_temperature >= 0 ? json_real(options->rounds.draft_temperature) : json_null());
     json_t *drafts = json_array(), *v = json_array();
-    char *text;
-    FILE *file;
-    int failed;
 
     for (int d = 0; d < command->terms.drafts; d++)
         json_array_append_new(drafts, draft_json(command, d, result));
@@ -370,28 +331,7 @@ static enum status write_json(const struct command *command, const struct alpha_
     json_object_set_new(root, "step_us", json_real(result->step_us));
     json_object_set_new(root, "v", v);
     json_object_set_new(root, "drafts", drafts);
-    text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    json_decref(root);
-    file = text != NULL ? fopen(command->json, "w") : NULL;
-    failed = file == NULL || fprintf(file, "%s\n", text) < 0;
-    if (file != NULL)
-        failed |= fclose(file) != 0;
-    free(text);
-    if (!failed)
-        return STATUS_OK;
-    log_error("--json %s: %s", command->json, strerror(errno));
-    return STATUS_IO;
-}
-
-/* Before what may take long. */
-static enum status check_json(const struct command *command)
-{
-    FILE *file = command->json != NULL ? fopen(command->json, "a") : NULL;
-
-    if (command->json == NULL || (file != NULL && fclose(file) == 0))
-        return STATUS_OK;
-    log_error("--json %s: %s", command->json, strerror(errno));
-    return STATUS_IO;
+    return alpha_command_write_json(command->json, root);
 }
 
 static enum status run(struct command *command, int argc, char **argv)
@@ -400,7 +340,7 @@ static enum status run(struct command *command, int argc, char **argv)
 
     TRY(take_own(command, argc, argv));
     TRY(parse_all(command));
-    TRY(check_json(command));
+    TRY(alpha_command_check_json(command->json));
     TRY(alpha_measure(&command->terms, &result));
     if (result.tokens == 0) {
         log_error("no prompt could be completed");

@@ -34,7 +34,7 @@ void bench_print_usage(void)
         "  --quick               fewer and shorter passes: under 90 seconds with the embedded pair\n"
         "  --output DIR          a new folder for everything; default tandem-bench-DATE-TIME here\n"
         "  --draft-lengths LIST  0 to 63, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto). Several sequences, and with --quick "
-        "all rules but the first, get one of the numbers, the largest up to %d, and auto, where they are in the list\n"
+        "all rules but the first, get one of the numbers, the largest up to %d or else the first, and auto, where they are in the list\n"
         "  --temperatures LIST   default 0,1\n"
         "  --accepts LIST        rules, as rejection,block; default rejection,coupled; at temperature 0 lossless ones are one. "
         "rejection,lenience=0.5,lenience=0.1 is the paper's Table 5, lenience against speed; threshold=0.3 and typical=0.09 likewise\n"

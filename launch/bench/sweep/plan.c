@@ -146,18 +146,18 @@ static int has_numbers(const struct plan_list *lengths)
 static struct plan_list few_of(const struct plan_options *options)
 {
     const struct plan_list *lengths = &options->draft_lengths;
-    int best = PLAN_AUTO, first = PLAN_AUTO, has_auto = 0;
+    int best = PLAN_AUTO, first = PLAN_AUTO, has_auto = 0; /* which is below any number */
     struct plan_list few = {0};
 
     for (int i = 0; i < lengths->count; i++) {
         int length = (int)lengths->value[i];
 
         has_auto |= lengths->value[i] == PLAN_AUTO;
-        first = first < 1 ? length : first;
+        first = first < 0 ? length : first;
         if (length >= 1 && length <= options->length_for_batches && length > best)
             best = length;
     }
-    if (best >= 1 || first >= 1)
+    if (first >= 0)
         few.value[few.count++] = best >= 1 ? best : first;
     if (has_auto)
         few.value[few.count++] = PLAN_AUTO;

@@ -41,19 +41,24 @@ static void test_layer_set__what_is_no_rising_list_is_refused(void **state)
     }
 }
 
-/* The longest text is that of pairs with a layer between: it has its room. */
-static void test_layer_set__any_set_can_be_written(void **state)
+/* Pairs with a layer between make the longest text. */
+static void test_layer_set__a_set_of_a_long_text_is_refused(void **state)
 {
     struct layer_set pairs = {0}, read = {0};
-    char text[LAYER_SET_TEXT];
+    char text[LAYER_SET_TEXT], all[512] = "";
+    int length = 0;
 
     (void)state;
     for (int i = 0; i < LAYER_SET_LAYERS; i++)
-        if (i % 3 != 2)
+        if (i % 3 != 2) {
             layer_set_add(&pairs, i);
-    layer_set_write(&pairs, text);
-    assert_int_equal(layer_set_read(text, &read), 1);
-    assert_memory_equal(&read, &pairs, sizeof pairs);
+            snprintf(all + strlen(all), sizeof all - strlen(all), "%s%d", i > 0 ? "+" : "", i);
+            length = layer_set_write(&pairs, text);
+            assert_true(strlen(text) == (size_t)(length < LAYER_SET_TEXT ? length : LAYER_SET_TEXT - 1));
+            assert_int_equal(layer_set_read(all, &read), length < LAYER_SET_TEXT);
+            assert_int_equal(memcmp(&read, &pairs, sizeof pairs) == 0, length < LAYER_SET_TEXT);
+        }
+    assert_true(length >= LAYER_SET_TEXT);
     assert_int_equal(layer_set_count(&pairs, LAYER_SET_LAYERS), 86);
     assert_false(layer_set_has(&pairs, -1) || layer_set_has(&pairs, LAYER_SET_LAYERS) || layer_set_has(&pairs, 2));
     for (int i = 0; i < LAYER_SET_LAYERS; i++)
@@ -67,7 +72,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_set__a_list_is_written_as_it_was_read),
         cmocka_unit_test(test_layer_set__what_is_no_rising_list_is_refused),
-        cmocka_unit_test(test_layer_set__any_set_can_be_written),
+        cmocka_unit_test(test_layer_set__a_set_of_a_long_text_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

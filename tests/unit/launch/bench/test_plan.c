@@ -127,7 +127,7 @@ static void test_plan__few_lengths_are_some_of_those_asked_for(void **state)
     static const struct {
         struct plan_list asked;
         int few, has_auto;
-    } expected[] = {{{3, {1, 2, 6}}, 2, 0}, {{2, {6, 8}}, 6, 0}, {{2, {4, PLAN_AUTO}}, 4, 1}, {{1, {PLAN_AUTO}}, PLAN_AUTO, 1}};
+    } expected[] = {{{3, {1, 2, 6}}, 2, 0}, {{2, {6, 8}}, 6, 0}, {{2, {4, PLAN_AUTO}}, 4, 1}, {{1, {PLAN_AUTO}}, PLAN_AUTO, 1}, {{1, {0}}, 0, 0}};
     struct plan_options options;
 
     (void)state;
@@ -139,14 +139,17 @@ static void test_plan__few_lengths_are_some_of_those_asked_for(void **state)
         options.shape = expected[i].asked.count > 1 ? TREE_OWN : TREE_CHAIN;
         options.draft_lengths = expected[i].asked;
         assert_int_equal(plan_make(&options, &plan), STATUS_OK);
-        for (int c = 0, of_walk = 0; c < plan.cells; c++) {
+        for (int c = 0, of_walk = 0, few = 0; c < plan.cells; c++) {
             const struct plan_cell *cell = &plan.cell[c];
             int is_few = cell->rule.accept == ACCEPT_COUPLED || cell->sequences > 1;
 
+            few += !cell->solo && is_few && cell->sequences == 2;
             of_walk += !cell->solo && cell->rule.accept == ACCEPT_WALK && cell->sequences == 1;
             assert_true(cell->solo || !is_few || cell->draft_length == expected[i].few || (expected[i].has_auto && cell->draft_length == PLAN_AUTO));
             if (c + 1 == plan.cells && options.shape == TREE_OWN)
                 assert_int_equal(of_walk, expected[i].asked.count - (expected[i].asked.value[1] == PLAN_AUTO));
+            if (c + 1 == plan.cells) /* trees have no auto */
+                assert_int_equal(few, options.shape == TREE_OWN ? 1 : (expected[i].few != PLAN_AUTO) + expected[i].has_auto);
         }
     }
 }

@@ -1,0 +1,20 @@
+/* What the command lines of `tandem alpha` and `tandem layers` have in common: neither runs a job, and both may write what they found as JSON. Pure but for
+ * the file that is named. */
+#ifndef TANDEM_LAUNCH_BENCH_ALPHA_ALPHA_COMMAND_H
+#define TANDEM_LAUNCH_BENCH_ALPHA_ALPHA_COMMAND_H
+
+#include "common/options/options.h"
+#include <jansson.h>
+
+/* STATUS_USAGE, with a line, for options of a run that promise something else than this command does, and for prompts from stdin. */
+enum status alpha_command_check(const struct options *options, const char *command);
+/* Whether the file can be written, before what may take long; NULL: none is asked for. STATUS_IO, with a line. */
+enum status alpha_command_check_json(const char *path);
+/* Writes it, and releases `root`. */
+enum status alpha_command_write_json(const char *path, json_t *root);
+/* null where there is none: JSON has no NaN. */
+json_t *alpha_command_number(double value);
+/* In six columns; a dash where there is none. */
+void alpha_command_print(double value);
+
+#endif
