@@ -174,9 +174,10 @@ chmod +x "$WORK/hanging/mpirun"
 PATH=$WORK/hanging:$PATH brief hanging 71 run --prompt x "${short[@]}"
 expect hanging "expected its line" 'grep -q "^tandem: mpirun did not notice that its ranks ended" "$WORK/hanging.err"'
 # An mpirun that has lost a rank ends the others, and crashes of a signal meanwhile: it gets none. One that has all of them gets it.
+# What it does itself it does without a process, which would be taken for a rank.
 mkdir "$WORK/ending"
 for ranks in 1 2; do
-    printf '#!/bin/bash\ntrap "touch %s/struck" TERM\n%s\ntouch %s/begun\nwait; wait\nexit 1\n' "$WORK" "$(yes 'sleep 2 &' | head -n $ranks)" "$WORK" >"$WORK/ending/mpirun"
+    printf '#!/bin/bash\ntrap ": >%s/struck" TERM\n%s\n: >%s/begun\nwait; wait\nexit 1\n' "$WORK" "$(yes 'sleep 2 &' | head -n $ranks)" "$WORK" >"$WORK/ending/mpirun"
     chmod +x "$WORK/ending/mpirun"
     rm -f "$WORK/begun" "$WORK/struck"
     PATH=$WORK/ending:$PATH "$WORK/bin/tandem" run --prompt x --drafters 1 --verifiers 1 >"$WORK/ending.out" 2>"$WORK/ending.err" </dev/null &
