@@ -1,11 +1,56 @@
 #include "launch/bench/alpha/alpha_command.h"
 
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The name of the option that an argument begins with, of `length`; NULL: none of them. */
+static const char *own_name(const struct alpha_command_own *own, const char *argument, size_t length)
+{
+    for (const char *const *name = own->name; *name != NULL; name++)
+        if (strlen(*name) == length && strncmp(*name, argument, length) == 0)
+            return *name;
+    return NULL;
+}
+
+enum status alpha_command_take(const struct alpha_command_own *own, int argc, char **argv, char **left, int *count)
+{
+    *count = 0;
+    left[(*count)++] = argv[0];
+    for (int i = 1; i < argc; i++) {
+        char *argument = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : argv[i] + strlen(argv[i]);
+        size_t length = strcspn(argument, "=");
+        const char *name = own_name(own, argument, length);
+
+        if (name == NULL) {
+            left[(*count)++] = argv[i];
+            continue;
+        }
+        if (argument[length] == '\0' && i + 1 == argc) {
+            log_error("--%s needs a value", name);
+            return STATUS_USAGE;
+        }
+        TRY(own->take(own->state, name, argument[length] == '=' ? argument + length + 1 : argv[++i]));
+    }
+    return STATUS_OK;
+}
+
+enum status alpha_command_read(const char *name, const char *text, int low, int most, int *value)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+
+    if (end != text && *end == '\0' && number >= low && number <= most) {
+        *value = (int)number;
+        return STATUS_OK;
+    }
+    log_error("--%s is '%s', expected a whole number from %d to %d", name, text, low, most);
+    return STATUS_USAGE;
+}
 
 enum status alpha_command_check(const struct options *options, const char *command)
 {

@@ -6,6 +6,16 @@
 #include "common/options/options.h"
 #include <jansson.h>
 
+/* The options that are a command's own, beside those of a run, each with a value. */
+struct alpha_command_own {
+    const char *const *name; /* NULL behind the last one */
+    enum status (*take)(void *state, const char *name, char *value);
+    void *state;
+};
+/* Takes them out of the command line; the rest, the program's name first, stays in the given order.  left: [argc]. STATUS_USAGE, with a line. */
+enum status alpha_command_take(const struct alpha_command_own *own, int argc, char **argv, char **left, int *count);
+/* A whole number from `low` to `most`. STATUS_USAGE, with a line. */
+enum status alpha_command_read(const char *name, const char *text, int low, int most, int *value);
 /* STATUS_USAGE, with a line, for options of a run that promise something else than this command does, and for prompts from stdin. */
 enum status alpha_command_check(const struct options *options, const char *command);
 /* Whether the file can be written, before what may take long; NULL: none is asked for. STATUS_IO, with a line. */

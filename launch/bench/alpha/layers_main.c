@@ -6,9 +6,7 @@
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
-#include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,51 +36,15 @@ static void print_usage(void)
                      "I/O.\n");
 }
 
-static enum status read_number(const char *name, const char *text, int low, int most, int *value)
+static enum status take(void *state, const char *name, char *value)
 {
-    char *end;
-    long number = strtol(text, &end, 10);
+    struct command *command = state;
 
-    if (end != text && *end == '\0' && number >= low && number <= most) {
-        *value = (int)number;
-        return STATUS_OK;
-    }
-    log_error("--%s is '%s', expected a whole number from %d to %d", name, text, low, most);
-    return STATUS_USAGE;
-}
-
-static enum status take(struct command *command, const char *name, const char *value)
-{
     if (strcmp(name, "least") == 0)
-        return read_number(name, value, 1, LAYER_SET_LAYERS - 1, &command->terms.least);
+        return alpha_command_read(name, value, 1, LAYER_SET_LAYERS - 1, &command->terms.least);
     if (strcmp(name, "tokens") == 0)
-        return read_number(name, value, 2, TOKENS_MOST, &command->terms.tokens);
+        return alpha_command_read(name, value, 2, TOKENS_MOST, &command->terms.tokens);
     command->json = value;
-    return STATUS_OK;
-}
-
-/* Takes the options that are this command's own. */
-static enum status take_own(struct command *command, int argc, char **argv)
-{
-    static const char *const own[] = {"json", "least", "tokens"};
-
-    command->argv[command->argc++] = argv[0];
-    for (int i = 1; i < argc; i++) {
-        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
-        size_t length = strcspn(name, "="), which = 0;
-
-        while (which < sizeof own / sizeof *own && (strlen(own[which]) != length || strncmp(own[which], name, length) != 0))
-            which++;
-        if (which == sizeof own / sizeof *own) {
-            command->argv[command->argc++] = argv[i];
-            continue;
-        }
-        if (name[length] == '\0' && i + 1 == argc) {
-            log_error("--%s needs a value", own[which]);
-            return STATUS_USAGE;
-        }
-        TRY(take(command, own[which], name[length] == '=' ? argv[i] + 3 + length : argv[++i]));
-    }
     return STATUS_OK;
 }
 
@@ -196,7 +158,10 @@ static enum status write_json(const struct command *command, const struct layer_
 
 static enum status run(struct command *command, struct layer_result *result, int argc, char **argv)
 {
-    TRY(take_own(command, argc, argv));
+    static const char *const own[] = {"json", "least", "tokens", NULL};
+    const struct alpha_command_own options = {own, take, command};
+
+    TRY(alpha_command_take(&options, argc, argv, command->argv, &command->argc));
     TRY(parse(command));
     TRY(alpha_command_check_json(command->json));
     TRY(layer_search(&command->terms, result));

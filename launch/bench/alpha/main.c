@@ -7,7 +7,6 @@
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
 #include "common/sample/rule.h"
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -64,25 +63,14 @@ static enum status add_drafts(struct command *command, char *list)
     return STATUS_OK;
 }
 
-static enum status read_tokens(const char *text, int *tokens)
+static enum status take(void *state, const char *name, char *value)
 {
-    char *end;
-    long number = strtol(text, &end, 10);
+    struct command *command = state;
 
-    if (end != text && *end == '\0' && number >= 1 && number <= TOKENS_MOST) {
-        *tokens = (int)number;
-        return STATUS_OK;
-    }
-    log_error("--tokens is '%s', expected a whole number from 1 to %d", text, TOKENS_MOST);
-    return STATUS_USAGE;
-}
-
-static enum status take(struct command *command, const char *name, char *value)
-{
     if (strcmp(name, "draft") == 0)
         return add_drafts(command, value);
     if (strcmp(name, "tokens") == 0)
-        return read_tokens(value, &command->terms.tokens);
+        return alpha_command_read(name, value, 1, TOKENS_MOST, &command->terms.tokens);
     command->json = value;
     return STATUS_OK;
 }
@@ -90,25 +78,15 @@ static enum status take(struct command *command, const char *name, char *value)
 /* Takes the options that are this command's own. */
 static enum status take_own(struct command *command, int argc, char **argv)
 {
-    static const char *const own[] = {"draft", "json", "tokens"};
+    static const char *const own[] = {"draft", "json", "tokens", NULL};
+    const struct alpha_command_own options = {own, take, command};
 
-    command->argv[command->argc++] = argv[0];
-    for (int i = 1; i < argc; i++) {
-        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
-        size_t length = strcspn(name, "="), which = 0;
+    TRY(alpha_command_take(&options, argc, argv, command->argv, &command->argc));
+    for (int i = 1; i < command->argc; i++) {
+        const char *name = strncmp(command->argv[i], "--", 2) == 0 ? command->argv[i] + 2 : "";
+        size_t length = strcspn(name, "=");
 
-        while (which < sizeof own / sizeof *own && (strlen(own[which]) != length || strncmp(own[which], name, length) != 0))
-            which++;
         command->sets_sequences |= length > 0 && (strncmp(name, "max-sequences", length) == 0 || strncmp(name, "config", length) == 0);
-        if (which == sizeof own / sizeof *own) {
-            command->argv[command->argc++] = argv[i];
-            continue;
-        }
-        if (name[length] == '\0' && i + 1 == argc) {
-            log_error("--%s needs a value", own[which]);
-            return STATUS_USAGE;
-        }
-        TRY(take(command, own[which], name[length] == '=' ? argv[i] + 3 + length : argv[++i]));
     }
     return STATUS_OK;
 }
