@@ -86,6 +86,14 @@ free_tables:
     return status;
 }
 
+/* The first of the set's layers from `least` on, which it has. */
+static int one_beyond(const struct layer_set *set, int least)
+{
+    while (!layer_set_has(set, least))
+        least++;
+    return least;
+}
+
 /* A model of the first layers alone, an early exit, or without some of them. */
 static enum status cut_layers(const char *path, const struct model_options *options, struct config *config)
 {
@@ -95,7 +103,8 @@ static enum status cut_layers(const char *path, const struct model_options *opti
     if (first > config->layers)
         log_error("%s has %d layers, expected layers=1 to %d, not %d", path, config->layers, config->layers, first);
     else if (others > 0)
-        log_error("skip names layers from %d on, of %s are 0 to %d, expected some of these", first, path, first - 1);
+        log_error("--draft self: skip names layer %d, expected some of 0 to %d: %s has %d layers%s", one_beyond(&options->skip, first), first - 1,
+                  path, config->layers, first < config->layers ? ", of which layers=.. leaves the first" : "");
     else if (left == 0)
         log_error("skip names all %d layers of %s, expected one or more to be left", first, path);
     else {

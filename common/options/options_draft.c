@@ -64,7 +64,8 @@ static enum status refuse_key(const struct options_draft_kind *kind, const char 
     if (count == 0)
         log_error("--draft %s has no key '%s', nor any other", kind->name, name);
     else
-        log_error("--draft %s has no key '%s', expected %s%s", kind->name, name, expected, advice);
+        log_error("--draft %s has no key '%s', expected %s%s%s", kind->name, name, expected, advice,
+                  *name >= '0' && *name <= '9' ? "; numbers of a list have + between" : "");
     return STATUS_USAGE;
 }
 

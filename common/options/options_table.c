@@ -158,7 +158,7 @@ const struct option_entry option_table[] = {
      "seed of every random number; default 0"},
     {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(request.sampling.accept), 0, 0, RULE_NAMES, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "the rule by which a draft is accepted: rejection (Leviathan et al. 2023, Algorithm 1; the default), coupled (the output depends on seed "
-     "and target alone), or another one of --list-rules, which says which are lossless"},
+     "and target alone), walk, also called exact, or another one of --list-rules, which says which are lossless"},
     {"lenience", "L", OPTION_DOUBLE, OPTION_SPECULATION, AT(request.sampling.lenience), 0, 1, SAMPLING_LENIENCE, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "of --accept lenience: what q is multiplied by before p is compared with it; 1 is rejection, default 0.5. NOT LOSSLESS"},
     {"threshold", "P", OPTION_DOUBLE, OPTION_SPECULATION, AT(request.sampling.threshold), 0, 1, SAMPLING_THRESHOLD, 1, RESULTS_ALWAYS, RANKS_ALWAYS,

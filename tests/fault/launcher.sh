@@ -93,7 +93,7 @@ expect twice "expected exit 130, and mpirun told once, not $(wc -l <"$WORK/playe
 sed 's/^    mpirun=\$!$/&; read -rt 1 <> <(:) || true/' "$source" >"$WORK/bin/slow"
 chmod +x "$WORK/bin/slow"
 expect slow "the copy is as the launcher" '! cmp -s "$source" "$WORK/bin/slow"'
-for way in INT:130 TERM:143 HUP:143; do
+for way in INT:130 TERM:143 HUP:143 QUIT:143; do
     name=early-${way%:*}
     set -m
     TMPDIR=$WORK/tmp "$WORK/bin/slow" run --output "$WORK/$name.jsonl" "${some[@]}" --max-tokens 400 >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null &

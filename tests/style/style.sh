@@ -53,7 +53,7 @@ launch/submit common/base common/options common/backend common/model verifier/jo
 launch/engine common/base common/wire drafter verifier/round
 verifier common/base common/world verifier/result verifier/command verifier/check launch/submit
 launch/bench/report common/base common/file common/sample drafter
-launch/bench/alpha common/base common/corpus common/sample common/options common/backend common/model common/text drafter verifier/job verifier/request verifier/round
+launch/bench/alpha common/base common/file common/corpus common/sample common/options common/backend common/model common/text drafter verifier/job verifier/request verifier/round
 launch/bench/sweep common/base common/file common/sample common/options common/model launch/bench/report
 launch/bench/latency common/base common/options common/backend common/world common/wire common/group launch/bench/report
 launch/corpus common/base common/file common/text common/model common/corpus

@@ -103,10 +103,11 @@ static void take_number(struct request *request, const struct request_terms *ter
 
 static void take_accept(struct request *request, const json_t *value)
 {
-    int accept = json_is_string(value) ? rule_find(json_string_value(value), json_string_length(value)) : -1;
+    const int is_name = json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value);
+    const int accept = is_name ? rule_find(json_string_value(value), json_string_length(value)) : -1;
 
     if (accept < 0)
-        request_fail(request, "accept is not one of " RULE_NAMES);
+        request_fail(request, "accept is %.40s, expected one of " RULE_NAMES, is_name ? json_string_value(value) : "no name");
     else
         request->sampling.accept = accept;
 }

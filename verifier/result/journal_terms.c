@@ -168,7 +168,7 @@ char *journal_terms_write(const struct journal_terms *terms)
     return text;
 }
 
-/* The value as a user would write it: a choice by its name; -1 for a --draft-length that was not given. NULL: not given. Terms without a cache
+/* The value as a user would write it: a choice by its name; a number below its range was not given. NULL: not given. Terms without a cache
  * mean one in float32. */
 static char *words_of(const char *key, const json_t *value)
 {
@@ -178,7 +178,7 @@ static char *words_of(const char *key, const json_t *value)
 
     if (value == NULL && strcmp(key, "cache") == 0)
         return strdup("f32");
-    if (value == NULL || (number < 0 && entry != NULL))
+    if (value == NULL || (entry != NULL && json_is_number(value) && json_number_value(value) < entry->low))
         return NULL;
     for (; choice != NULL && number > 0; number--)
         choice = (choice = strchr(choice, '|')) != NULL ? choice + 1 : NULL;
@@ -190,7 +190,7 @@ static void describe(const char *key, const json_t *there, const json_t *here, c
     char *a, *b;
 
     if (strcmp(key, "target") == 0 || strcmp(key, "draft") == 0) {
-        snprintf(reason, size, "their %s model was another one", key);
+        snprintf(reason, size, "their %s was another one", strcmp(key, "draft") == 0 ? key : "target model");
         return;
     }
     if (strcmp(key, "input") == 0) {

@@ -2,11 +2,16 @@
 
 #include "common/base/log.h"
 #include "common/base/try.h"
+#include "common/file/json_text.h"
+#include "common/options/options_idle.h"
+#include "common/options/options_table.h"
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The name of the option that an argument begins with, of `length`; NULL: none of them. */
 static const char *own_name(const struct alpha_command_own *own, const char *argument, size_t length)
@@ -52,50 +57,125 @@ enum status alpha_command_read(const char *name, const char *text, int low, int 
     return STATUS_USAGE;
 }
 
+/* Of a run, and promising something else than is done here. */
+static const char *const refused[] = {"dry-run",      "output", "resume", "merge", "synthetic-acceptance", "stats", "trace", "explain",
+                                      "explain-page", "hosts",  "check",  NULL};
+
+static enum status refuse(const char *name, const char *command)
+{
+    log_error("--%s is not for tandem %s, which runs no job", name, command);
+    return STATUS_USAGE;
+}
+
+static int is_named(const char *name, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (strcmp(name, *names) == 0)
+            return 1;
+    return 0;
+}
+
+enum status alpha_command_refuse(char *const *argv, const char *command)
+{
+    for (; *argv != NULL; argv++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(*argv, "="), *argv);
+        if (strncmp(name, "--", 2) == 0 && is_named(name + 2, refused))
+            return refuse(name + 2, command);
+    }
+    return STATUS_OK;
+}
+
+static int changes_nothing(const struct options *options, const struct option_entry *entry, const char *const *used, int greedy)
+{
+    static const char *const of_jobs[] = {"verifiers", "drafters", "plain-results", "drain-seconds", NULL};
+    static const char *const filled_in[] = {"draft-deadline", "max-sequences", "solo", NULL}; /* by others than the user */
+
+    if (options_is_default(options, entry) || is_named(entry->name, used) || is_named(entry->name, filled_in))
+        return 0;
+    return entry->group == OPTION_SPECULATION || (greedy && entry->group == OPTION_SAMPLING) || is_named(entry->name, of_jobs);
+}
+
+void alpha_command_say_idle(const struct options *options, const char *command, const char *const *used, int greedy)
+{
+    char names[512] = "";
+    int others = -1;
+
+    for (int i = 0; i < option_count; i++) {
+        size_t length = strlen(names);
+
+        if (!changes_nothing(options, &option_table[i], used, greedy))
+            continue;
+        others++;
+        snprintf(names + length, sizeof names - length, "%s--%s", length > 0 ? ", " : "", option_table[i].name);
+    }
+    if (others >= 0)
+        log_info("%s change%s nothing here: tandem %s runs no rounds%s", names, others > 0 ? "" : "s", command,
+                 greedy ? ", and the target decodes greedily" : "");
+}
+
 enum status alpha_command_check(const struct options *options, const char *command)
 {
-    const struct {
-        int is_set;
-        const char *name;
-    } unused[] = {{options->launch.dry_run, "dry-run"},
-                  {options->results.path != NULL, "output"},
-                  {options->results.resume, "resume"},
-                  {options->rounds.merge.count > 0, "merge"},
-                  {options->rounds.synthetic_acceptance >= 0, "synthetic-acceptance"},
-                  {options->report.stats != NULL, "stats"},
-                  {options->report.trace != NULL, "trace"},
-                  {options->report.explain_page != NULL, "explain-page"},
-                  {options->launch.hosts != NULL, "hosts"},
-                  {options->checks.size != CHECK_OFF, "check"}};
-
-    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
-        if (unused[i].is_set) {
-            log_error("--%s is not for tandem %s, which runs no job", unused[i].name, command);
-            return STATUS_USAGE;
-        }
+    for (const char *const *name = refused; *name != NULL; name++)
+        if (!options_is_default(options, option_find(*name)))
+            return refuse(*name, command);
     if (options->input.prompts == NULL || strcmp(options->input.prompts, "-") != 0)
         return STATUS_OK;
     log_error("--prompts is -, expected a file");
     return STATUS_USAGE;
 }
 
-enum status alpha_command_check_json(const char *path)
+static int is_same(const char *a, const char *b)
 {
-    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    struct stat first, second;
 
-    if (path == NULL || (file != NULL && fclose(file) == 0))
+    return a != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/* Is it among what is read: the prompts, a draft's corpus, a model or a file of its folder? */
+static int is_read(const char *path, const struct options *options)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+
+    snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path), slash == NULL ? "." : path);
+    return is_same(options->input.prompts, path) || is_same(options->model.draft_way.file, path) || is_same(options->model.target, path) ||
+           is_same(options->model.draft, path) || is_same(options->model.target, folder) || is_same(options->model.draft, folder);
+}
+
+enum status alpha_command_check_json(const char *path, const struct options *options)
+{
+    struct stat there;
+    int is_there;
+    FILE *file;
+
+    if (path == NULL)
         return STATUS_OK;
+    if (strcmp(path, "-") == 0 || is_read(path, options)) {
+        log_error(strcmp(path, "-") == 0 ? "--json is %s, expected a file" : "--json %s is of what is read here, expected another file", path);
+        return STATUS_USAGE;
+    }
+    is_there = stat(path, &there) == 0;
+    file = fopen(path, "a");
+    if (file != NULL && fclose(file) == 0) {
+        if (!is_there)
+            remove(path);
+        return STATUS_OK;
+    }
     log_error("--json %s: %s", path, strerror(errno));
     return STATUS_IO;
 }
 
 enum status alpha_command_write_json(const char *path, json_t *root)
 {
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    char *text = root != NULL ? json_text_write(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
     FILE *file = text != NULL ? fopen(path, "w") : NULL;
     int failed = file == NULL || fprintf(file, "%s\n", text) < 0;
 
     json_decref(root);
+    if (text == NULL)
+        errno = ENOMEM;
     if (file != NULL)
         failed |= fclose(file) != 0;
     free(text);

@@ -16,10 +16,15 @@ struct alpha_command_own {
 enum status alpha_command_take(const struct alpha_command_own *own, int argc, char **argv, char **left, int *count);
 /* A whole number from `low` to `most`. STATUS_USAGE, with a line. */
 enum status alpha_command_read(const char *name, const char *text, int low, int most, int *value);
-/* STATUS_USAGE, with a line, for options of a run that promise something else than this command does, and for prompts from stdin. */
+/* STATUS_USAGE, with a line, for options of a run that promise something else than this command does: one that the command line names, before the
+ * options are read, and those of a config behind that; and for prompts from stdin. */
+enum status alpha_command_refuse(char *const *argv, const char *command);
 enum status alpha_command_check(const struct options *options, const char *command);
-/* Whether the file can be written, before what may take long; NULL: none is asked for. STATUS_IO, with a line. */
-enum status alpha_command_check_json(const char *path);
+/* Says which options about drafts, ranks and, where `greedy`, sampling change nothing here; those of `used`, NULL behind the last one, do. */
+void alpha_command_say_idle(const struct options *options, const char *command, const char *const *used, int greedy);
+/* Whether the file can be written, before what may take long; NULL: none is asked for. It leaves none behind. STATUS_USAGE for -, and for a file that
+ * is read; STATUS_IO; with a line. */
+enum status alpha_command_check_json(const char *path, const struct options *options);
 /* Writes it, and releases `root`. */
 enum status alpha_command_write_json(const char *path, json_t *root);
 /* null where there is none: JSON has no NaN. */

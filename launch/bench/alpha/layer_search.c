@@ -101,8 +101,8 @@ static enum status open_texts(struct search *search)
         return no_memory();
     if (search->texts >= LEAST_TEXTS)
         return STATUS_OK;
-    log_error("%d prompts can be completed, expected %d or more: half of the texts choose layers, and the others say what the choice is worth",
-              search->texts, LEAST_TEXTS);
+    log_error("%d prompt%s can be completed, expected %d or more: half of the texts choose layers, and the others say what the choice is worth",
+              search->texts, search->texts == 1 ? "" : "s", LEAST_TEXTS);
     return STATUS_DATA;
 }
 
@@ -293,7 +293,7 @@ static enum status take_out(struct search *search, struct layer_result *result)
         layer_set_add(&out, chosen);
         TRY(tell(search, &out, step));
         result->steps++;
-        log_info("without layer %d, too: %d of %d layers name %.3f of the target's tokens", chosen, step->left, layers,
+        log_info("without layer %d%s: %d of %d layers name %.3f of the target's tokens", chosen, result->steps > 1 ? ", too" : "", step->left, layers,
                  share_mean(&step->figures.agreement));
     }
     return STATUS_OK;

@@ -6,6 +6,7 @@
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
+#include "common/file/json_text.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,12 @@ static void print_usage(void)
                      "I/O.\n");
 }
 
+static enum status no_draft(void)
+{
+    log_error("--draft is not for tandem layers, which looks for one");
+    return STATUS_USAGE;
+}
+
 static enum status take(void *state, const char *name, char *value)
 {
     struct command *command = state;
@@ -44,6 +51,8 @@ static enum status take(void *state, const char *name, char *value)
         return alpha_command_read(name, value, 1, LAYER_SET_LAYERS - 1, &command->terms.least);
     if (strcmp(name, "tokens") == 0)
         return alpha_command_read(name, value, 2, TOKENS_MOST, &command->terms.tokens);
+    if (strcmp(name, "draft") == 0)
+        return no_draft();
     command->json = value;
     return STATUS_OK;
 }
@@ -52,19 +61,25 @@ static enum status parse(struct command *command)
 {
     const struct options *options = &command->options;
     static char solo[] = "--solo"; /* the draft is what is looked for */
+    static const char *const used[] = {NULL};
 
+    command->argv[command->argc] = NULL;
+    TRY(alpha_command_refuse(command->argv, "layers"));
     command->argv[command->argc++] = solo;
     command->argv[command->argc] = NULL;
     TRY(options_parse(command->argc, command->argv, &command->options));
     command->terms.target = options;
-    if (options->model.draft != NULL)
-        log_error("--draft is not for tandem layers, which looks for one");
-    else if (options->input.prompt != NULL)
+    if (options->model.draft != NULL) /* of a config */
+        return no_draft();
+    if (options->input.prompt != NULL)
         log_error("--prompt is one text, expected --prompts with two or more: half of them choose");
     else if (options_score_prompts(options))
         log_error("--perplexity is not for tandem layers, which scores no text");
-    else
-        return alpha_command_check(options, "layers");
+    else {
+        TRY(alpha_command_check(options, "layers"));
+        alpha_command_say_idle(options, "layers", used, 1);
+        return STATUS_OK;
+    }
     return STATUS_USAGE;
 }
 
@@ -105,7 +120,8 @@ static void print_best(const struct layer_result *result, int waits, const char 
 
 static void print_result(const struct layer_result *result)
 {
-    printf("%d tokens of the target's own in %d texts; what is told is of the half that has chosen nothing.\n\n", result->tokens, result->texts);
+    printf("%d tokens of the target's own in %d text%s; what is told is of the half that has chosen nothing.\n\n", result->tokens, result->texts,
+           result->texts == 1 ? "" : "s");
     printf("layers  alpha  error      c   fastest: waits / ahead   --draft\n");
     for (int i = 0; i < result->steps; i++) {
         const struct layer_step *step = &result->step[i];
@@ -146,8 +162,9 @@ static json_t *step_json(const struct layer_result *result, int i)
 static enum status write_json(const struct command *command, const struct layer_result *result)
 {
     json_t *root =
-        json_pack("{s:s, s:i, s:i, s:i, s:i, s:f}", "target", command->options.model.target != NULL ? command->options.model.target : "embedded",
-                  "layers", result->layers, "texts", result->texts, "tokens", result->tokens, "threads", result->threads, "step_us", result->step_us);
+        json_pack("{s:o, s:i, s:i, s:i, s:i, s:f}", "target",
+                  json_text_string(command->options.model.target != NULL ? command->options.model.target : "embedded"), "layers", result->layers,
+                  "texts", result->texts, "tokens", result->tokens, "threads", result->threads, "step_us", result->step_us);
     json_t *steps = json_array();
 
     for (int i = 0; i < result->steps; i++)
@@ -158,12 +175,12 @@ static enum status write_json(const struct command *command, const struct layer_
 
 static enum status run(struct command *command, struct layer_result *result, int argc, char **argv)
 {
-    static const char *const own[] = {"json", "least", "tokens", NULL};
+    static const char *const own[] = {"draft", "json", "least", "tokens", NULL};
     const struct alpha_command_own options = {own, take, command};
 
     TRY(alpha_command_take(&options, argc, argv, command->argv, &command->argc));
     TRY(parse(command));
-    TRY(alpha_command_check_json(command->json));
+    TRY(alpha_command_check_json(command->json, &command->options));
     TRY(layer_search(&command->terms, result));
     print_result(result);
     return command->json != NULL ? write_json(command, result) : STATUS_OK;

@@ -6,6 +6,7 @@
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
+#include "common/file/json_text.h"
 #include "common/sample/rule.h"
 #include <jansson.h>
 #include <math.h>
@@ -115,9 +116,14 @@ static enum status parse(struct command *command, const char *draft, struct opti
         argv[argc++] = (char *)(uintptr_t)draft;
     }
     argv[argc] = NULL;
+    TRY(alpha_command_refuse(argv, "alpha"));
     TRY(options_parse(argc, argv, options));
     if (!command->sets_sequences)
         options->rounds.max_sequences = SEQUENCES;
+    if (options_score_prompts(options)) {
+        log_error("--perplexity is not for tandem alpha, which scores no text");
+        return STATUS_USAGE;
+    }
     if (options->rounds.solo) {
         log_error("--solo is not for tandem alpha, which runs no job");
         return STATUS_USAGE;
@@ -131,8 +137,16 @@ static enum status parse(struct command *command, const char *draft, struct opti
     return STATUS_OK;
 }
 
+/* Are drafts drawn from a q that may have a temperature of its own? */
+static int draws_q(const struct options *options)
+{
+    return rule_draw(&options->request.sampling) == RULE_DRAWS_Q;
+}
+
 static enum status parse_all(struct command *command)
 {
+    static const char *const used[] = {"draft-temperature", "accept", "support", NULL};
+
     if (command->terms.drafts == 0)
         command->terms.drafts = 1;
     for (int d = 0; d < command->terms.drafts; d++) {
@@ -140,6 +154,7 @@ static enum status parse_all(struct command *command)
         command->terms.draft[d] = &command->draft[d];
     }
     command->terms.target = &command->draft[0];
+    alpha_command_say_idle(&command->draft[0], "alpha", draws_q(&command->draft[0]) ? used : used + 1, 0);
     return STATUS_OK;
 }
 
@@ -159,9 +174,9 @@ static void print_share(const struct share *share)
 
 static void print_result(const struct command *command, const struct alpha_result *result)
 {
-    printf("%d tokens of the target's own in %d texts, temperature %g", result->tokens, result->texts,
+    printf("%d tokens of the target's own in %d text%s, temperature %g", result->tokens, result->texts, result->texts == 1 ? "" : "s",
            command->draft[0].request.sampling.temperature);
-    if (command->draft[0].rounds.draft_temperature >= 0)
+    if (command->draft[0].rounds.draft_temperature >= 0 && draws_q(&command->draft[0]))
         printf(" (drafts: %g)", command->draft[0].rounds.draft_temperature);
     printf(".\n\n%-32s  alpha  error  greedy  drafts      c   accepted at place 1, 2, 3, 4, 6, 8\n", "draft");
     for (int d = 0; d < command->terms.drafts; d++) {
@@ -281,8 +296,9 @@ static json_t *draft_json(const struct command *command, int d, const struct alp
         json_array_append_new(speedups, json_pack("{s:i, s:o, s:o}", "draft_length", alpha_lengths[i], "waits",
                                                   alpha_command_number(alpha_speedup(result, d, i, 1)), "ahead",
                                                   alpha_command_number(alpha_speedup(result, d, i, 0))));
-    object = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "draft", command->name[d] != NULL ? command->name[d] : "embedded",
-                       "alpha", alpha_command_number(share_mean(&figures->alpha)), "alpha_error", alpha_command_number(share_error(&figures->alpha)),
+    object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "draft",
+                       json_text_string(command->name[d] != NULL ? command->name[d] : "embedded"), "alpha",
+                       alpha_command_number(share_mean(&figures->alpha)), "alpha_error", alpha_command_number(share_error(&figures->alpha)),
                        "divergence", alpha_command_number(1 - share_mean(&figures->overlap)), "greedy_agreement", share_json(&figures->agreement),
                        "proposals", share_json(&figures->proposals), "c", alpha_command_number(figures->c), "accepted_at_place", place,
                        "tokens_per_round", tokens, "predicted_speedup", speedups);
@@ -295,8 +311,8 @@ static enum status write_json(const struct command *command, const struct alpha_
     const struct options *options = &command->draft[0];
     const struct sampling *sampling = &options->request.sampling;
     json_t *root =
-        json_pack("{s:s, s:i, s:i, s:f, s:s, s:o}", "target", options->model.target != NULL ? options->model.target : "embedded", "texts",
-                  result->texts, "tokens", result->tokens, "temperature", sampling->temperature, "accept", rule_name(sampling->accept),
+        json_pack("{s:o, s:i, s:i, s:f, s:s, s:o}", "target", json_text_string(options->model.target != NULL ? options->model.target : "embedded"),
+                  "texts", result->texts, "tokens", result->tokens, "temperature", sampling->temperature, "accept", rule_name(sampling->accept),
                   "draft_temperature", options->rounds.draft_temperature >= 0 ? json_real(options->rounds.draft_temperature) : json_null());
     json_t *drafts = json_array(), *v = json_array();
 
@@ -305,7 +321,7 @@ static enum status write_json(const struct command *command, const struct alpha_
     for (int i = 0; i < ALPHA_LENGTHS; i++)
         json_array_append_new(v, json_pack("{s:i, s:f}", "rows", alpha_lengths[i] + 1, "v", result->v[i]));
     json_object_set_new(root, "threads", json_integer(result->threads));
-    json_object_set_new(root, "prompts", json_string(options->input.prompts != NULL ? options->input.prompts : "-"));
+    json_object_set_new(root, "prompts", json_text_string(options->input.prompts != NULL ? options->input.prompts : "-"));
     json_object_set_new(root, "step_us", json_real(result->step_us));
     json_object_set_new(root, "v", v);
     json_object_set_new(root, "drafts", drafts);
@@ -318,7 +334,8 @@ static enum status run(struct command *command, int argc, char **argv)
 
     TRY(take_own(command, argc, argv));
     TRY(parse_all(command));
-    TRY(alpha_command_check_json(command->json));
+    for (int d = 0; d < command->terms.drafts; d++)
+        TRY(alpha_command_check_json(command->json, &command->draft[d]));
     TRY(alpha_measure(&command->terms, &result));
     if (result.tokens == 0) {
         log_error("no prompt could be completed");

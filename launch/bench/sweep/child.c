@@ -41,7 +41,7 @@ int child_told(void)
 /* Whoever ends the bench ends its job, which knows how: a job on other hosts would go on else. */
 static void heed_signals(void (*way)(int))
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1};
     struct sigaction action = {.sa_handler = way};
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -30,6 +30,14 @@ void plan_defaults(int quick, struct plan_options *options)
         options->draft_lengths = (struct plan_list){.count = 9, .value = {1, 2, 3, 4, 5, 6, 8, 12, PLAN_AUTO}};
 }
 
+static int has_value(const struct plan_list *list, double value)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->value[i] == value)
+            return 1;
+    return 0;
+}
+
 enum status plan_read_list(const char *name, const char *text, double low, double high, int whole, int may_be_auto, struct plan_list *list)
 {
     struct plan_list found = {0};
@@ -43,7 +51,8 @@ enum status plan_read_list(const char *name, const char *text, double low, doubl
             value = PLAN_AUTO;
         else if (length == 0 || end != at + length || !(value >= low && value <= high) || (whole && value != floor(value)))
             break;
-        found.value[found.count++] = value;
+        if (!has_value(&found, value)) /* measured twice it would be two cells of one name */
+            found.value[found.count++] = value;
         if (at[length] == '\0') {
             *list = found;
             return STATUS_OK;

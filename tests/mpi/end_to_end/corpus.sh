@@ -73,7 +73,7 @@ if [ "$amount" != small ]; then
     line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/drawn.jsonl" --resume "${drawn[@]}" --draft "ngram:$WORK/mo@ved.ngram")
     expect "the same table of another name" eval "$line >'$WORK/said' 2>&1"
     line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/drawn.jsonl" --resume "${drawn[@]}" --draft "ngram:$WORK/other.ngram")
-    refused 65 "their draft model was another one" bash -c "$line"
+    refused 65 "their draft was another one" bash -c "$line"
 fi
 
 # What is wrong is named.

@@ -55,9 +55,10 @@ resume_with USR1
 ended 60
 check "a drained job of copies: exit $CODE, expected 75" [ "$CODE" = 75 ]
 cp "$WORK/job.jsonl.journal" "$WORK/kept"
-refused 65 'their draft model was another one' "${copies[@]}" --resume --draft lookup:max=3
-refused 65 'their draft model was another one' "${copies[@]}" --resume --draft self:layers=3
-refused 65 'their draft model was another one' "${copies[@]}" --resume --draft self:bits=4
+refused 65 'their draft was another one' "${copies[@]}" --resume --draft lookup:max=3
+refused 65 'their draft was another one' "${copies[@]}" --resume --draft self:layers=3
+refused 65 'their draft was another one' "${copies[@]}" --resume --draft self:bits=4
+refused 65 'draft-temperature is not given there and 2.0 here' "${copies[@]}" --resume --draft lookup:max=4 --draft-temperature 2
 refused 65 'draft-vocabulary' "${copies[@]}" --resume --draft lookup:max=4 --draft-vocabulary 600
 run job "${copies[@]}" --resume --draft lookup:max=4
 check "copies: exit $CODE, expected 0" [ "$CODE" = 0 ]

@@ -61,15 +61,19 @@ refused() { # CODE PATTERN COMMAND...
     "$tandem" "$@" >"$WORK/out" 2>"$WORK/err"
     [ $? = "$code" ] && [ "$(wc -l <"$WORK/err")" = 1 ] && grep -Eq -- "$pattern" "$WORK/err" || fail "$*: expected $code and one line with '$pattern': $(cat "$WORK/err")"
 }
-refused 64 "skip names layers from 6 on, of .*/target are 0 to 5" run "${LINE[@]}" --draft self:skip=2+6 --prompt x
-refused 64 "skip names layers from 4 on, of .*/target are 0 to 3" run "${LINE[@]}" --draft self:layers=4,skip=4 --prompt x
+refused 64 "--draft self: skip names layer 6, expected some of 0 to 5: .*/target has 6 layers$" run "${LINE[@]}" --draft self:skip=2+6 --prompt x
+refused 64 "skip names layer 4, expected some of 0 to 3: .*/target has 6 layers, of which layers=.. leaves the first$" run "${LINE[@]}" --draft self:layers=4,skip=4 --prompt x
 refused 64 "skip names all 6 layers of .*/target, expected one or more to be left" run "${LINE[@]}" --draft self:skip=0-5 --prompt x
 refused 64 "--least is 6 and .*/target has 6 layers, expected fewer" layers "${LINE[@]}" --least 6
 refused 64 "--least is 'all', expected a whole number from 1 to 127" layers "${LINE[@]}" --least all
 refused 64 "--draft is not for tandem layers, which looks for one" layers "${LINE[@]}" --draft lookup
+refused 64 "--draft is not for tandem layers, which looks for one" layers "${LINE[@]}" --draft self
+refused 64 "--resume is not for tandem layers, which runs no job" layers "${LINE[@]}" --resume
+refused 64 "--draft self has no key '3', expected .*; numbers of a list have [+] between" run "${LINE[@]}" --draft self:skip=2,3 --prompt x
+refused 64 "--json is -, expected a file" layers "${LINE[@]}" --json -
 refused 64 "--prompt is one text, expected --prompts with two or more" layers "${LINE[@]}" --prompt x
 head -n 1 "$WORK/some.in" >"$WORK/one.in"
-refused 65 "1 prompts can be completed, expected 2 or more" layers "${LINE[@]}" --prompts "$WORK/one.in"
+refused 65 "1 prompt can be completed, expected 2 or more" layers "${LINE[@]}" --prompts "$WORK/one.in"
 refused 64 "--dry-run is not for tandem layers, which runs no job" layers "${LINE[@]}" --dry-run
 refused 64 "--tokens is '1', expected a whole number from 2" layers "${LINE[@]}" --tokens 1
 # Two texts are enough, and so many tokens and no more; of one text there is no error.
@@ -77,4 +81,17 @@ refused 64 "--tokens is '1', expected a whole number from 2" layers "${LINE[@]}"
 expect "few tokens: $(cat "$WORK/out")" 'grep -q "^16 tokens of the target.s own in 2 texts" "$WORK/out" && [ "$(grep -cE "^ +5  [01]\.[0-9]{3}      -  " "$WORK/out")" = 1 ]'
 refused 66 "$WORK/none: No such file" layers "${LINE[@]}" --prompts "$WORK/none"
 refused 74 "--json $WORK/none/x: No such file" layers "${LINE[@]}" --json "$WORK/none/x"
+cp "$WORK/some.in" "$WORK/kept.in"
+refused 64 "--json $WORK/some.in is of what is read here, expected another file" layers "${LINE[@]}" --prompts "$WORK/some.in" --json "$WORK/some.in"
+expect "the prompts are as they were" 'cmp -s "$WORK/some.in" "$WORK/kept.in"'
+cp -r "$DEMO/target" "$WORK/copy"
+refused 64 "--json $WORK/copy/config.json is of what is read here" layers --target "$WORK/copy" --json "$WORK/copy/config.json"
+refused 66 "$WORK/none.in: No such file" layers "${LINE[@]}" --prompts "$WORK/none.in" --json "$WORK/left.json"
+expect "what failed leaves no file" '[ ! -e "$WORK/left.json" ]'
+# A path that is no text is written all the same, and what changes nothing is told.
+odd=$WORK/$(printf 'odd\377')
+mv "$WORK/copy" "$odd"
+"$tandem" layers --target "$odd" --tokens 16 --least 5 --prompts "$WORK/some.in" --json "$WORK/odd.json" --draft-length 3 --temperature 1 >"$WORK/out" 2>"$WORK/err"
+expect "an odd path: exit $?: $(cat "$WORK/err")" 'grep -Fq "/odd\\\\xff\"" "$WORK/odd.json"'
+expect "told: $(cat "$WORK/err")" 'grep -q -- "--temperature, --draft-length change nothing here: tandem layers runs no rounds, and the target decodes greedily" "$WORK/err"'
 finish

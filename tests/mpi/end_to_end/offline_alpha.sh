@@ -109,6 +109,11 @@ refused 64 "--accept is block, which accepts another share of drafts than" --acc
 refused 64 "--output is not for tandem alpha" --output "$WORK/none.jsonl"
 refused 64 "--explain-page is not for tandem alpha" --prompt a --explain-page "$WORK/none.html"
 refused 64 "--prompts is -, expected a file" --prompts -
+refused 64 "--perplexity is not for tandem alpha, which scores no text" --perplexity "$WORK/some.in"
+refused 64 "--explain is not for tandem alpha" --explain
+"$tandem" alpha --draft lookup --prompts "$WORK/some.in" --tokens 50 --draft-length 2 --draft-temperature 2 --support 64 >"$WORK/out" 2>"$WORK/err"
+expect "idle options: exit $?: $(cat "$WORK/err")" '! grep -q "drafts: 2" "$WORK/out" &&
+    grep -q -- "--draft-length, --draft-temperature change nothing here: tandem alpha runs no rounds$" "$WORK/err"'
 refused 64 "unknown option '--tokns'; did you mean" --tokns 5
 cp -r "$DEMO/draft" "$WORK/words" && sed -i 's/"!": 4,/"!": 6,/; s/"#": 6,/"#": 4,/' "$WORK/words/tokenizer.json"
 # A norm that is no number makes all logits so.

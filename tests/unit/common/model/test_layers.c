@@ -152,9 +152,9 @@ static void test_layers__others_than_there_are_are_refused(void **state)
         const char *expected;
     } cases[] = {
         {{.layers = LAYERS + 1}, "launch/demo/target has 6 layers, expected layers=1 to 6, not 7"},
-        {{.skip = {{1 << 1 | 1 << 6}}}, "skip names layers from 6 on, of "},
-        {{.skip = {{0, 1}}}, "launch/demo/target are 0 to 5, expected some of these"},
-        {{.layers = 3, .skip = {{1 << 3}}}, "skip names layers from 3 on, of "},
+        {{.skip = {{1 << 1 | 1 << 6}}}, "skip names layer 6, expected some of 0 to 5: "},
+        {{.skip = {{0, 1}}}, "skip names layer 64, expected some of 0 to 5: "},
+        {{.layers = 3, .skip = {{1 << 3}}}, "skip names layer 3, expected some of 0 to 2: "},
         {{.skip = {{63}}}, "skip names all 6 layers of "},
         {{.layers = 2, .skip = {{3}}}, "skip names all 2 layers of "},
     };

@@ -22,12 +22,17 @@ static void test_plan__lists_are_read(void **state)
     assert_true(list.value[0] == 1 && list.value[1] == 4 && list.value[2] == PLAN_AUTO && list.value[3] == 0);
     assert_int_equal(plan_read_list("temperatures", "0,0.7", 0, 100, 0, 0, &list), STATUS_OK);
     assert_true(list.count == 2 && list.value[1] == 0.7);
+    assert_int_equal(plan_read_list("draft-lengths", "2,auto,2,auto", 0, 32, 1, 1, &list), STATUS_OK);
+    assert_true(list.count == 2 && list.value[0] == 2 && list.value[1] == PLAN_AUTO);
 }
 
 static void test_plan__wrong_lists_are_refused_and_leave_the_old(void **state)
 {
-    static const char *const wrong[] = {
-        "", ",", "1,", "1,,2", "33", "-1", "1.5", "a", "auto1", "1 2", "1;2", "0x10000000000", "nan", "inf", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"};
+    static const char *const wrong[] = {"",     ",",   "1,",
+                                        "1,,2", "33",  "-1",
+                                        "1.5",  "a",   "auto1",
+                                        "1 2",  "1;2", "0x10000000000",
+                                        "nan",  "inf", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"};
     struct plan_list list = {.count = 1, .value = {7}};
 
     (void)state;

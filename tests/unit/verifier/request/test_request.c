@@ -524,7 +524,8 @@ static void test_request__wrong_values_are_named(void **state)
                {"\"draft_length\": 33", "draft_length is 33, expected at most 32, or a job with --tree or --draft-length 33"},
                {"\"draft_length\": 64", "draft_length is 64, expected a whole number from 0 to 63"},
                {"\"seed\": -1", "seed is -1, expected a whole number from 0 to 9223372036854775807"}, {"\"seed\": 0.5", "seed is 0.5"},
-               {"\"accept\": \"multistage\"", "accept is not"}, {"\"accept\": \"coupled\\u0000\"", "accept is not"},
+               {"\"accept\": \"multistage\"", "accept is multistage, expected one of rejection|"},
+               {"\"accept\": \"coupled\\u0000\"", "accept is no name, expected"}, {"\"accept\": 3", "accept is no name, expected"},
                {"\"stop\": [\"\"]", "stop is not"}, {"\"stop\": 4", "stop is not"});
 }
 
