@@ -22,8 +22,9 @@
 
 /* How weights are stored. DTYPE_F8 is what safetensors call F8_E4M3 (Micikevicius et al. 2022), with the scales that such files have beside it: rows
  * of blocks of 128 values, each a float32 and then 128 bytes, and a value is the byte's times the float32, rounded once. A block of which a byte is
- * not a number, or the scale not below DTYPE_F8_SCALE, is not a number. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of 32 or,
- * the k-quants from DTYPE_Q2_K on, 256 values. In each DTYPE_BLOCK values are integers q of some bits with scales and, of some, minima: struct
+ * not a number, or the scale not below DTYPE_F8_SCALE, is not a number. Those from DTYPE_Q8_0 on are ggml's quantised ones and, not of ggml, Q4_Z, 4
+ * bits with a zero point, as AWQ and GPTQ keep them (F16 d, a byte z of 0 to 15, then as Q4_0; a value is d (q - z)): rows of blocks of 32 or, the
+ * k-quants from DTYPE_Q2_K on, 256 values. In each DTYPE_BLOCK values are integers q of some bits with scales and, of some, minima: struct
  * dtype_part. Not every backend packs them (see `linear.packs`): for the others, whoever packs a matrix widens its rows. */
 enum dtype {
     DTYPE_F32,
@@ -35,6 +36,7 @@ enum dtype {
     DTYPE_Q4_1,
     DTYPE_Q5_0,
     DTYPE_Q5_1,
+    DTYPE_Q4_Z,
     DTYPE_Q2_K,
     DTYPE_Q3_K,
     DTYPE_Q4_K,
@@ -54,6 +56,7 @@ struct dtype_part {
     uint16_t d, m; /* bits */
     int has_least; /* else m and least are 0, and nothing is added */
     int8_t scale[2], least[2];
+    int8_t zero; /* Q4_Z: what was taken away from each q */
     int8_t q[DTYPE_BLOCK];
     float f8_scale; /* F8: of the block; NaN where it is not a number */
 };
@@ -68,7 +71,7 @@ enum dtype dtype_common(enum dtype one, enum dtype other);
 size_t dtype_bytes(enum dtype dtype);
 /* Of a row of `columns` values, which are whole blocks where the dtype has any. */
 size_t dtype_row_bytes(enum dtype dtype, size_t columns);
-/* Whether it is one of ggml's; F8 is not: its numbers are floats. */
+/* Whether its numbers are integers of few bits; those of F8 are floats. */
 int dtype_is_quantised(enum dtype dtype);
 /* Of the number that each value has for itself: 32, 16, 8, 6, ... 2. */
 int dtype_bits(enum dtype dtype);
@@ -134,6 +137,8 @@ struct matrix_source {
     int row_columns;             /* with row_dtype: of a whole row */
     const int *slice_bounds; /* [slices + 1], NULL when slices is 1 */
     int slices;
+    int group; /* of Q4_Z: columns of a row, from the first of the file on, that have one scale and zero point; a multiple of DTYPE_BLOCK, or 0 for
+                * that */
 };
 
 /* The fixed tree: neighbours are added level by level, an odd last one is carried up. Its value for S numbers equals the tree

@@ -43,6 +43,15 @@ static void of_small_block(struct dtype_part *part, const unsigned char *block, 
     }
 }
 
+static void of_q4_z(struct dtype_part *part, const unsigned char *block)
+{
+    part->d = bits_at(block);
+    set_scales(part, 1, 1);
+    part->zero = (int8_t)(block[2] & 15);
+    for (int i = 0; i < DTYPE_BLOCK; i++)
+        part->q[i] = (int8_t)((block[3 + i % HALF] >> (i < HALF ? 0 : 4) & 15) - part->zero);
+}
+
 static void of_q8_0(struct dtype_part *part, const unsigned char *block)
 {
     part->d = bits_at(block);
@@ -158,6 +167,9 @@ void dtype_part_of(enum dtype dtype, const void *row, size_t number, struct dtyp
         break;
     case DTYPE_Q5_1:
         of_small_block(part, block, 1, 1, 0);
+        break;
+    case DTYPE_Q4_Z:
+        of_q4_z(part, block);
         break;
     case DTYPE_Q2_K:
         of_q2_k(part, block, of_block);

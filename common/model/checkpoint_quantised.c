@@ -8,8 +8,6 @@
 
 enum {
     NIBBLES = CHECKPOINT_QUANTISED_ROWS, /* in a word */
-    PLAIN_ZERO = 8,                      /* the zero point of Q4_0 */
-    RAISED = 16,                         /* that of Q5_0 */
     SHAPE_TEXT = 200,
 };
 
@@ -58,24 +56,15 @@ static void read_numbers(const struct tensor *tensor, int64_t first_row, int64_t
         }
 }
 
-/* Both formats begin with the scale. Q5_0 has its fifth bits in a word behind it, then, as Q4_0, value k in the low half of byte k % 16 for k < 16
- * and in the high half of it for the others. */
+/* One block of DTYPE_Q4_Z. */
 static void make_block(const struct tensor *tensor, int64_t row, int64_t first, const int *numbers, unsigned char *block)
 {
     int64_t group = tensor->parts.group > 0 ? first / tensor->parts.group : 0;
-    int is_plain = tensor->dtype == DTYPE_Q4_0, raise = is_plain ? 0 : RAISED - zero_of(tensor, group, row);
-    unsigned char *nibbles = block + (is_plain ? 2 : 6);
-    uint32_t fifth = 0;
 
     memcpy(block, tensor->parts.scales + 2 * (group * tensor->rows + row), 2);
-    for (int k = 0; k < DTYPE_BLOCK / 2; k++) {
-        int low = numbers[k] + raise, high = numbers[k + DTYPE_BLOCK / 2] + raise;
-
-        nibbles[k] = (unsigned char)((low & 15) | (high & 15) << 4);
-        fifth |= (uint32_t)(low >> 4) << k | (uint32_t)(high >> 4) << (k + DTYPE_BLOCK / 2);
-    }
-    for (int i = 0; !is_plain && i < 4; i++)
-        block[2 + i] = (unsigned char)(fifth >> 8 * i);
+    block[2] = (unsigned char)zero_of(tensor, group, row);
+    for (int k = 0; k < DTYPE_BLOCK / 2; k++)
+        block[3 + k] = (unsigned char)(numbers[k] | numbers[k + DTYPE_BLOCK / 2] << 4);
 }
 
 static void make_4_bits(const struct tensor *tensor, int64_t first_row, unsigned char *to)
@@ -233,16 +222,6 @@ static enum status order_check(const struct checkpoint_entry *entry, const struc
     return STATUS_OK;
 }
 
-/* Zero points that are all 8 are those of Q4_0. */
-static enum dtype dtype_for(const struct tensor *tensor, int64_t groups)
-{
-    for (int64_t group = 0; group < groups; group++)
-        for (int64_t row = 0; row < tensor->rows; row++)
-            if (zero_of(tensor, group, row) != PLAIN_ZERO)
-                return DTYPE_Q5_0;
-    return DTYPE_Q4_0;
-}
-
 static enum status find_4_bits(const struct checkpoint_table *table, const struct quantisation *quantisation, const char *name, struct tensor *tensor)
 {
     const struct checkpoint_entry *words = part_of(table, name, ".qweight"), *zeros = part_of(table, name, ".qzeros");
@@ -266,7 +245,7 @@ static enum status find_4_bits(const struct checkpoint_table *table, const struc
                                              .scales = scales->data,
                                              .group = (int)(quantisation->group > 0 ? group : 0),
                                              .zero_added = quantisation->zero_added};
-    tensor->dtype = dtype_for(tensor, groups);
+    tensor->dtype = DTYPE_Q4_Z;
     return STATUS_OK;
 }
 

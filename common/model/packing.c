@@ -87,6 +87,7 @@ void packing_list_row(struct packing *packing, int at, const struct tensor *tens
     packing->rows[at] = tensor->parts.kind == QUANTISATION_NONE ? checkpoint_row(tensor, row) : make_row(packing, tensor, row);
     packing->dtypes[at] = tensor->dtype;
     packing->columns = tensor->columns;
+    packing->group = tensor->parts.group > 0 ? tensor->parts.group : (int)tensor->columns;
 }
 
 /* Whether each row is in the blocks that the model is to have, or can be rounded to them. */
@@ -208,6 +209,7 @@ enum status packing_matrix(struct packing *packing, struct matrix_source *source
     packing->made_room = packing->made_used > packing->made_room ? packing->made_used : packing->made_room;
     packing->made_used = 0;
     source->rows = packing->rows;
+    source->group = packing->group;
     choose_dtype(packing, source);
     if (packing->measuring) {
         packing->bytes += arena_round(backend->linear.matrix_bytes(source)) + ARENA_ALIGN;

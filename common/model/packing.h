@@ -15,6 +15,7 @@ struct packing {
     const void **rows;  /* the list, long enough for the largest matrix; NULL: a row of zeros */
     enum dtype *dtypes; /* of each row that is not NULL */
     int64_t columns;    /* of each whole row */
+    int group;          /* columns of these that share a scale, of maps in 4 bits */
     const void *first;  /* of the list: where it lies in the files */
     unsigned char *made;         /* the list's rows that had to be made of a map in few bits */
     size_t made_used, made_room; /* bytes: of this list, of the longest */

@@ -149,6 +149,19 @@ void weights_init(struct weights *weights, struct random *random, enum dtype dty
     dtype_widen(dtype, weights->data, weights->wide, count);
 }
 
+void weights_share(struct weights *weights, int group)
+{
+    size_t block = dtype_row_bytes(DTYPE_Q4_Z, DTYPE_BLOCK), blocks = (size_t)(weights->columns / DTYPE_BLOCK),
+           shared = (size_t)(group / DTYPE_BLOCK);
+    unsigned char *bytes = weights->data;
+
+    assert_int_equal(weights->dtype, DTYPE_Q4_Z);
+    for (size_t i = 0; i < (size_t)weights->outputs * blocks; i++)
+        memcpy(bytes + i * block, bytes + (i - i % blocks % shared) * block, 3);
+    dtype_widen(DTYPE_Q4_Z, bytes, weights->wide, (size_t)weights->outputs * (size_t)weights->columns);
+    weights->group = group;
+}
+
 void weights_release(struct weights *weights)
 {
     free(weights->data);
@@ -166,7 +179,8 @@ struct matrix *weights_pack(const struct weights *weights, struct backend_contex
                                    .column_first = bounds[0],
                                    .dtype = weights->dtype,
                                    .slice_bounds = slices > 1 ? relative : NULL,
-                                   .slices = slices};
+                                   .slices = slices,
+                                   .group = weights->group};
     struct matrix *matrix = NULL;
     int alone = (source.columns + slices) % 2; /* else as one among many, more than a cache keeps, which other kernels read */
 

@@ -33,8 +33,10 @@ struct weights {
     void *data;  /* [outputs][columns], owned */
     float *wide; /* the same in float32, owned */
     int outputs, columns;
+    int group; /* of Q4_Z: columns with one scale and zero point, as matrix_source has it; weights_share makes them so */
 };
 void weights_init(struct weights *weights, struct random *random, enum dtype dtype, int outputs, int columns);
+void weights_share(struct weights *weights, int group);
 void weights_release(struct weights *weights);
 /* Packs the columns [bounds[0], bounds[slices]) (of the whole) into a new arena. */
 struct matrix *weights_pack(const struct weights *weights, struct backend_context *context, const int *bounds, int slices,

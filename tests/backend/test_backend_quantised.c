@@ -181,6 +181,61 @@ static void test_quantised__is_the_contract_on_every_isa_thread_count_and_row_co
         check_dtype(dtype);
 }
 
+/* Scales and zero points that several blocks share lie in the panel once, wherever a shard begins. */
+static void test_quantised__a_group_has_its_scale_once(void **state)
+{
+    static const int groups[] = {64, 96, 128, 256};
+
+    (void)state;
+    for (int i = 0; i < RIGS; i += 3) {
+        struct backend_context *context = rig_open(i);
+
+        for (size_t g = 0; g < sizeof groups / sizeof *groups && context != NULL; g++)
+            for (size_t s = 0; s < sizeof shards / sizeof *shards; s++) {
+                const struct shard *shard = &shards[s];
+                int first = shard->bounds[0], own = shard->bounds[shard->slices] - first, rows = 3;
+                float from[3 * MOST_COLUMNS], x[MOST_COLUMNS], to[3 * 150];
+                struct random random = {.state = (uint32_t)(s + 10 * g)};
+                struct weights weights;
+                struct arena arena;
+
+                weights_init(&weights, &random, DTYPE_Q4_Z, shard->outputs, shard->columns);
+                weights_share(&weights, groups[g]);
+                random_floats(&random, from, (size_t)(rows * own));
+                backend_cpu.linear.matmul(context, weights_pack(&weights, context, shard->bounds, shard->slices, &arena), rows, from, to);
+                for (int r = 0; r < rows; r++) {
+                    memcpy(x + first, from + r * own, (size_t)own * sizeof *x);
+                    for (int o = 0; o < shard->outputs; o++) {
+                        float expected = contract(&weights, o, x, shard->bounds, shard->slices);
+
+                        assert_same_bits(to + r * shard->outputs + o, &expected, 1);
+                    }
+                }
+                arena_close(&arena);
+                weights_release(&weights);
+            }
+        backend_cpu.close(context);
+    }
+}
+
+/* 4 bits of each weight, and 64 bytes for 16 channels of a group: of 128 columns 4.25 bits, where the file has 4.16. */
+static void test_quantised__4_bits_with_zero_points_take_little_more_than_in_the_file(void **state)
+{
+    const struct {
+        int group;
+        double bits;
+    } cases[] = {{32, 5}, {64, 4.5}, {128, 4.25}, {256, 4.125}, {96, 5}, {4096, 4 + 1.0 / 128}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct matrix_source source = {.outputs = 1024, .columns = 4096, .dtype = DTYPE_Q4_Z, .slices = 1, .group = cases[i].group};
+        double bits = 8.0 * (double)backend_cpu.linear.matrix_bytes(&source) / 4096 / 1024;
+
+        if (bits < cases[i].bits || bits > cases[i].bits + 0.001)
+            fail_msg("groups of %d columns take %g bits a weight, expected %g", cases[i].group, bits, cases[i].bits);
+    }
+}
+
 /* Calls check in one context of each instruction set, for each dtype. */
 static void each_isa_and_dtype(void (*check)(struct backend_context *context, enum dtype dtype))
 {
@@ -604,6 +659,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quantised__is_the_contract_on_every_isa_thread_count_and_row_count),
+        cmocka_unit_test(test_quantised__a_group_has_its_scale_once),
+        cmocka_unit_test(test_quantised__4_bits_with_zero_points_take_little_more_than_in_the_file),
         cmocka_unit_test(test_quantised__rows_of_several_k_quants_are_one_matrix),
         cmocka_unit_test(test_quantised__is_within_half_a_step_of_the_product_in_double),
         cmocka_unit_test(test_quantised__a_value_that_is_not_finite_spoils_its_row_and_no_other),

@@ -21,28 +21,31 @@ struct mixture {
     enum dtype packed;
     enum dtype of[5];
     int count;
+    int group; /* of Q4_Z: so many columns have one scale and zero point; 0: each block its own */
 };
 static const struct mixture mixtures[] = {
-    {"Q8_0", DTYPE_Q8_0, {DTYPE_Q8_0}, 1},
-    {"Q4_0", DTYPE_Q4_0, {DTYPE_Q4_0}, 1},
-    {"Q4_1", DTYPE_Q4_1, {DTYPE_Q4_1}, 1},
-    {"Q5_0", DTYPE_Q5_0, {DTYPE_Q5_0}, 1},
-    {"Q5_1", DTYPE_Q5_1, {DTYPE_Q5_1}, 1},
-    {"Q2_K", DTYPE_Q2_K, {DTYPE_Q2_K}, 1},
-    {"Q3_K", DTYPE_Q3_K, {DTYPE_Q3_K}, 1},
-    {"Q4_K", DTYPE_Q4_K, {DTYPE_Q4_K}, 1},
-    {"Q5_K", DTYPE_Q5_K, {DTYPE_Q5_K}, 1},
-    {"Q6_K", DTYPE_Q6_K, {DTYPE_Q6_K}, 1},
-    {"Q8_0 and Q5_0", DTYPE_Q8_0, {DTYPE_Q8_0, DTYPE_Q5_0}, 2},
-    {"Q6_K and Q3_K", DTYPE_Q6_K, {DTYPE_Q6_K, DTYPE_Q3_K}, 2},
-    {"all k-quants", DTYPE_Q5_K, {DTYPE_Q5_K, DTYPE_Q2_K, DTYPE_Q3_K, DTYPE_Q4_K, DTYPE_Q6_K}, 5},
-    {"F8", DTYPE_F8, {DTYPE_F8}, 1},
+    {"Q8_0", DTYPE_Q8_0, {DTYPE_Q8_0}, 1, 0},
+    {"Q4_0", DTYPE_Q4_0, {DTYPE_Q4_0}, 1, 0},
+    {"Q4_1", DTYPE_Q4_1, {DTYPE_Q4_1}, 1, 0},
+    {"Q5_0", DTYPE_Q5_0, {DTYPE_Q5_0}, 1, 0},
+    {"Q5_1", DTYPE_Q5_1, {DTYPE_Q5_1}, 1, 0},
+    {"Q2_K", DTYPE_Q2_K, {DTYPE_Q2_K}, 1, 0},
+    {"Q3_K", DTYPE_Q3_K, {DTYPE_Q3_K}, 1, 0},
+    {"Q4_K", DTYPE_Q4_K, {DTYPE_Q4_K}, 1, 0},
+    {"Q5_K", DTYPE_Q5_K, {DTYPE_Q5_K}, 1, 0},
+    {"Q6_K", DTYPE_Q6_K, {DTYPE_Q6_K}, 1, 0},
+    {"Q8_0 and Q5_0", DTYPE_Q8_0, {DTYPE_Q8_0, DTYPE_Q5_0}, 2, 0},
+    {"Q6_K and Q3_K", DTYPE_Q6_K, {DTYPE_Q6_K, DTYPE_Q3_K}, 2, 0},
+    {"all k-quants", DTYPE_Q5_K, {DTYPE_Q5_K, DTYPE_Q2_K, DTYPE_Q3_K, DTYPE_Q4_K, DTYPE_Q6_K}, 5, 0},
+    {"F8", DTYPE_F8, {DTYPE_F8}, 1, 0},
+    {"Q4_Z", DTYPE_Q4_Z, {DTYPE_Q4_Z}, 1, 0},
+    {"Q4_Z in groups", DTYPE_Q4_Z, {DTYPE_Q4_Z}, 1, 128},
 };
 enum { MIXTURES = sizeof mixtures / sizeof mixtures[0] };
 
 static int block_of(const struct mixture *mixture)
 {
-    return (int)dtype_block(mixture->packed);
+    return mixture->group > 0 ? mixture->group : (int)dtype_block(mixture->packed);
 }
 
 struct blocks {
@@ -53,6 +56,15 @@ struct blocks {
     float *wide; /* [outputs][columns] */
 };
 
+/* Gives the blocks of each group the scale and zero point of its first. */
+static void share(unsigned char *row, int columns, int group)
+{
+    size_t block = dtype_row_bytes(DTYPE_Q4_Z, DTYPE_BLOCK), shared = (size_t)(group / DTYPE_BLOCK);
+
+    for (size_t i = 0; i < (size_t)(columns / DTYPE_BLOCK); i++)
+        memcpy(row + i * block, row + (i - i % shared) * block, 3);
+}
+
 static void blocks_init(struct blocks *blocks, struct random *random, const struct mixture *mixture, int outputs, int columns)
 {
     *blocks = (struct blocks){.mixture = mixture, .outputs = outputs, .columns = columns};
@@ -61,7 +73,11 @@ static void blocks_init(struct blocks *blocks, struct random *random, const stru
     blocks->wide = zeroed((size_t)outputs * (size_t)columns, sizeof *blocks->wide);
     for (int o = 0; o < outputs; o++) {
         blocks->dtypes[o] = mixture->of[o % mixture->count];
-        blocks->rows[o] = random_weights(random, blocks->dtypes[o], (size_t)columns);
+        unsigned char *row = random_weights(random, blocks->dtypes[o], (size_t)columns);
+
+        if (mixture->group > 0)
+            share(row, columns, mixture->group);
+        blocks->rows[o] = row;
         dtype_widen(blocks->dtypes[o], blocks->rows[o], blocks->wide + (size_t)o * (size_t)columns, (size_t)columns);
     }
 }
@@ -84,7 +100,8 @@ static struct matrix_source source_of(const struct blocks *blocks, int first, in
                                   .dtype = blocks->mixture->packed,
                                   .row_dtype = blocks->mixture->count > 1 ? blocks->dtypes : NULL,
                                   .row_columns = blocks->columns,
-                                  .slices = 1};
+                                  .slices = 1,
+                                  .group = blocks->mixture->group};
 }
 
 static struct matrix *pack(struct cuda_rig *rig, const struct blocks *blocks, int first, int columns)
@@ -349,7 +366,7 @@ static void test_cuda_quantised__gate_and_up_are_the_outputs_of_their_rows(void 
     }
 }
 
-/* As many bytes as the file has for so many rows; where a panel is not full, for a full one. */
+/* As many bytes as the file has for so many rows, but for zero points; where a panel is not full, for a full one. */
 static void test_cuda_quantised__weights_take_the_bytes_of_their_file(void **state)
 {
     struct random random = {7};
@@ -363,7 +380,9 @@ static void test_cuda_quantised__weights_take_the_bytes_of_their_file(void **sta
 
         blocks_init(&blocks, &random, mixture, 30, columns);
         source = source_of(&blocks, 0, columns);
-        if (mixture->count == 1 || mixture->packed != DTYPE_Q5_K)
+        if (mixture->packed == DTYPE_Q4_Z) /* 4 bits for each weight, and two numbers of 16 of those that share them */
+            assert_int_equal(backend_cuda.linear.matrix_bytes(&source), 32 * (columns / 2 + columns / block_of(mixture) * 4));
+        else if (mixture->count == 1 || mixture->packed != DTYPE_Q5_K)
             assert_int_equal(backend_cuda.linear.matrix_bytes(&source), 32 * dtype_row_bytes(mixture->packed, (size_t)columns));
         else /* 6 bits for each weight, 8 for each of two scales and two minima of 32, and a d and an m of 256 */
             assert_int_equal(backend_cuda.linear.matrix_bytes(&source), 32 * columns / DTYPE_BLOCK_MOST * (192 + 32 + 4));

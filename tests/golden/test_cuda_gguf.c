@@ -93,6 +93,8 @@ static void test_cuda_gguf__logits_are_those_of_the_blocks_values(void **state)
 {
     (void)state;
     for (int i = DTYPE_Q8_0; i <= DTYPES; i++) { /* the last one is Q4_K with v in Q6_K */
+        if (i == DTYPE_Q4_Z)
+            continue; /* which no such file has */
         enum dtype dtype = i == DTYPES ? DTYPE_Q4_K : (enum dtype)i;
 
         write_file(&(struct gguf_convert){.dtype = dtype, .mixed = i == DTYPES});

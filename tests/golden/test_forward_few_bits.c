@@ -46,6 +46,8 @@ static void write_folders(const char *from, enum few_bits_kind kind)
     few_bits_write(folder, to, values, kind);
 }
 
+static const char *const folders[] = {"launch/demo/draft", "tests/golden/models/qwen2", "tests/golden/models/qwen3"};
+
 static float *logits_of(const char *path, int *vocab)
 {
     struct model_rig rig;
@@ -63,6 +65,31 @@ static float *logits_of(const char *path, int *vocab)
     return logits;
 }
 
+static size_t packed_bytes(const char *path)
+{
+    struct model_rig rig;
+    size_t bytes;
+
+    model_rig_open(&rig, path, NULL, 1, NULL);
+    bytes = model_bytes(rig.model);
+    model_rig_close(&rig);
+    return bytes;
+}
+
+/* A map whose rows are one group each has one scale and zero point for each, and with groups of 32 columns it has several. */
+static void test_few_bits__scales_and_zero_points_are_packed_as_seldom_as_they_are_kept(void **state)
+{
+    size_t bytes[2];
+
+    (void)state;
+    write_folders(folders[0], FEW_BITS_AWQ);
+    bytes[0] = packed_bytes(to);
+    write_folders(folders[0], FEW_BITS_GPTQ_ZERO);
+    bytes[1] = packed_bytes(to);
+    print_message("%zu and %zu bytes\n", bytes[0], bytes[1]);
+    assert_true(bytes[1] < bytes[0]);
+}
+
 static double apart(const float *a, const float *b, size_t count)
 {
     double difference = 0, size = 0;
@@ -73,8 +100,6 @@ static double apart(const float *a, const float *b, size_t count)
     }
     return sqrt(difference / size);
 }
-
-static const char *const folders[] = {"launch/demo/draft", "tests/golden/models/qwen2", "tests/golden/models/qwen3"};
 
 static void test_few_bits__fp8_gives_the_bits_of_its_values(void **state)
 {
@@ -110,40 +135,47 @@ static void test_few_bits__of_4_bits_the_logits_are_near_those_of_the_values(voi
     }
 }
 
-/* Every map of every layer, row by row. */
-static void compare_map(const struct checkpoint *made, const struct checkpoint *plain, const struct config *config, enum family_part part, int layer,
-                        int rows, int columns, enum dtype dtype)
+static void compare_rows(const struct tensor *found, const struct tensor *expected, const char *name)
 {
-    struct tensor found, expected;
-    char name[FAMILY_NAME_MAX];
-    float *row = calloc((size_t)columns, sizeof *row);
-    char *bytes = calloc((size_t)columns, 4 * CHECKPOINT_QUANTISED_ROWS);
+    size_t columns = (size_t)found->columns;
+    float *row = calloc(columns, sizeof *row);
+    char *bytes = calloc(columns, 4 * CHECKPOINT_QUANTISED_ROWS);
 
-    family_tensor(config->family, part, layer, name);
-    assert_int_equal(checkpoint_find(made, name, rows, columns, &found), STATUS_OK);
-    assert_int_equal(checkpoint_find(plain, name, rows, columns, &expected), STATUS_OK);
-    assert_int_equal(found.dtype, dtype);
-    for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < found->rows; i++) {
         int within = i % CHECKPOINT_QUANTISED_ROWS;
 
         if (within == 0)
-            checkpoint_quantised_rows(&found, i, bytes);
-        dtype_widen(found.dtype, bytes + (size_t)within * dtype_row_bytes(dtype, (size_t)columns), row, (size_t)columns);
-        for (int k = 0; k < columns; k++) {
+            checkpoint_quantised_rows(found, i, bytes);
+        dtype_widen(found->dtype, bytes + (size_t)within * dtype_row_bytes(found->dtype, columns), row, columns);
+        for (size_t k = 0; k < columns; k++) {
             float value;
 
-            memcpy(&value, (const char *)expected.data + ((size_t)i * (size_t)columns + (size_t)k) * sizeof value, sizeof value);
+            memcpy(&value, (const char *)expected->data + ((size_t)i * columns + k) * sizeof value, sizeof value);
             if (row[k] != value)
-                fail_msg("%s: row %d, column %d is %g, expected %g", name, i, k, (double)row[k], (double)value);
+                fail_msg("%s: row %d, column %zu is %g, expected %g", name, i, k, (double)row[k], (double)value);
         }
     }
     free(row);
     free(bytes);
 }
 
+/* Every map of every layer, row by row. */
+static void compare_map(const struct checkpoint *made, const struct checkpoint *plain, const struct config *config, enum family_part part, int layer,
+                        int rows, int columns, enum dtype dtype)
+{
+    struct tensor found, expected;
+    char name[FAMILY_NAME_MAX];
+
+    family_tensor(config->family, part, layer, name);
+    assert_int_equal(checkpoint_find(made, name, rows, columns, &found), STATUS_OK);
+    assert_int_equal(checkpoint_find(plain, name, rows, columns, &expected), STATUS_OK);
+    assert_int_equal(found.dtype, dtype);
+    compare_rows(&found, &expected, name);
+}
+
 static void test_few_bits__each_value_is_what_its_numbers_stand_for(void **state)
 {
-    static const enum dtype dtypes[FEW_BITS_KINDS] = {DTYPE_Q5_0, DTYPE_Q4_0, DTYPE_Q5_0, DTYPE_BF16, DTYPE_BF16, DTYPE_BF16, DTYPE_BF16};
+    static const enum dtype dtypes[FEW_BITS_KINDS] = {DTYPE_Q4_Z, DTYPE_Q4_Z, DTYPE_Q4_Z, DTYPE_BF16, DTYPE_BF16, DTYPE_BF16, DTYPE_BF16};
     int f8 = 0;
     struct checkpoint *made, *plain;
     struct config config, other;
@@ -172,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_bits__each_value_is_what_its_numbers_stand_for),
+        cmocka_unit_test(test_few_bits__scales_and_zero_points_are_packed_as_seldom_as_they_are_kept),
         cmocka_unit_test(test_few_bits__fp8_gives_the_bits_of_its_values),
         cmocka_unit_test(test_few_bits__of_4_bits_the_logits_are_near_those_of_the_values),
     };

@@ -161,6 +161,8 @@ static void test_forward_gguf__quantised_weights_are_near_their_blocks_values(vo
 
     (void)state;
     for (int i = DTYPE_Q8_0; i <= DTYPES; i++) { /* the last one is Q4_K's mixture */
+        if (i == DTYPE_Q4_Z)
+            continue; /* which no such file has */
         int mixed = i == DTYPES;
         enum dtype dtype = mixed ? DTYPE_Q4_K : (enum dtype)i;
 

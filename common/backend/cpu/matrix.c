@@ -36,8 +36,8 @@ static const struct packed_block {
     size_t scales, integers;
     int offset;
 } packed_blocks[DTYPES] = {
-    [DTYPE_Q8_0] = {32, 512, 128}, [DTYPE_Q4_0] = {32, 256, 8},  [DTYPE_Q4_1] = {64, 256, 0},  [DTYPE_Q5_1] = {64, 512, 128},
-    [DTYPE_Q4_K] = {32, 256, 0},   [DTYPE_Q5_K] = {64, 384, 32}, [DTYPE_Q6_K] = {32, 384, 32},
+    [DTYPE_Q8_0] = {32, 512, 128}, [DTYPE_Q4_0] = {32, 256, 8}, [DTYPE_Q4_1] = {64, 256, 0},  [DTYPE_Q5_1] = {64, 512, 128},
+    [DTYPE_Q4_Z] = {0, 256, 0},    [DTYPE_Q4_K] = {32, 256, 0}, [DTYPE_Q5_K] = {64, 384, 32}, [DTYPE_Q6_K] = {32, 384, 32},
 };
 
 static enum dtype packed_as(enum dtype dtype)
@@ -105,12 +105,30 @@ static int block_count(const struct matrix_source *source)
     return blocks;
 }
 
-/* Of the scales of all 256 columns that the source's columns touch. */
+static int has_heads(enum dtype dtype)
+{
+    return is_k_quant(dtype) || dtype == DTYPE_Q4_Z;
+}
+
+/* Of the blocks whose scales lie together. */
+static int head_shift(const struct matrix_source *source)
+{
+    int blocks = is_k_quant(source->dtype) ? DTYPE_BLOCK_MOST / DTYPE_BLOCK : source->group / DTYPE_BLOCK, shift = 0;
+
+    while (blocks > 0 && blocks % 2 == 0) {
+        blocks /= 2;
+        shift++;
+    }
+    return shift;
+}
+
+/* Of the scales of all columns that share them with one of the source's. */
 static size_t head_bytes(const struct matrix_source *source)
 {
-    int first = source->column_first / DTYPE_BLOCK_MOST, last = (source->column_first + source->columns - 1) / DTYPE_BLOCK_MOST;
+    int columns = DTYPE_BLOCK << head_shift(source), first = source->column_first / columns,
+        last = (source->column_first + source->columns - 1) / columns;
 
-    return is_k_quant(source->dtype) ? MATRIX_HEAD * (size_t)(last - first + 1) : 0;
+    return has_heads(source->dtype) ? MATRIX_HEAD * (size_t)(last - first + 1) : 0;
 }
 
 static size_t panel_bytes(const struct matrix_source *source)
@@ -168,7 +186,8 @@ enum status matrix_lay_out(const struct matrix_source *source, struct arena *are
         .slices = source->slices,
         .phase = phase_of(source),
         .blocks = dtype_is_quantised(source->dtype) ? block_count(source) : 0,
-        .head_phase = source->column_first % DTYPE_BLOCK_MOST / DTYPE_BLOCK,
+        .head_phase = source->column_first / DTYPE_BLOCK & ((1 << head_shift(source)) - 1),
+        .head_shift = head_shift(source),
         .head_bytes = head_bytes(source),
         .panel_bytes = panel_bytes(source),
         .streams = arena->size > CACHED,
@@ -264,6 +283,10 @@ static void put_scales(enum dtype dtype, const struct dtype_part *part, int chan
     int has_least = dtype == DTYPE_Q4_K || dtype == DTYPE_Q5_K, halves = dtype == DTYPE_Q4_K ? 1 : 2;
 
     memcpy(head + 2 * channel, &part->d, 2);
+    if (dtype == DTYPE_Q4_Z) {
+        head[32 + channel] = (unsigned char)-part->zero;
+        return;
+    }
     if (!is_k_quant(dtype)) {
         if (part->has_least)
             memcpy(head + 32 + 2 * channel, &part->m, 2);
@@ -283,9 +306,9 @@ static void put_scales(enum dtype dtype, const struct dtype_part *part, int chan
 static void fill_block(enum dtype dtype, const struct dtype_part *part, int channel, unsigned char *head, unsigned char *to)
 {
     unsigned char *integers = to + matrix_scale_bytes(dtype) + 4 * channel;
-    int offset = matrix_offset(dtype);
+    int offset = matrix_offset(dtype) + part->zero;
 
-    put_scales(dtype, part, channel, is_k_quant(dtype) ? head : to, to);
+    put_scales(dtype, part, channel, has_heads(dtype) ? head : to, to);
     if (packed_blocks[dtype].integers == 512) {
         put_bytes(part->q, offset, integers);
         return;

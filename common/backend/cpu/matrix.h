@@ -19,7 +19,10 @@
  *   Q4_K         16 scales and 16 minima of a byte each, then halves of bytes as above
  *   Q6_K, Q3_K   16 scales of the first 16 columns, 16 of the others; the lower halves of q + 32 as above; and 2 x 64 bytes: vector h has the upper
  *                pairs of bits of columns 16 h .. in the order of bits, four of each byte's group
- *   Q5_K, Q2_K   as Q6_K, with minima behind each 16 scales; also where rows are of several k-quants */
+ *   Q5_K, Q2_K   as Q6_K, with minima behind each 16 scales; also where rows are of several k-quants
+ *
+ * Of Q4_Z it begins with 16 d, f16, and 16 zero points, bytes with the sign turned, of each so many columns (`group`, or as many of it as are a power
+ * of two times 32) that it touches, 64 bytes with what fills them. A block is halves of bytes alone. */
 #ifndef TANDEM_COMMON_BACKEND_CPU_MATRIX_H
 #define TANDEM_COMMON_BACKEND_CPU_MATRIX_H
 
@@ -36,7 +39,8 @@ struct matrix {
     int bound[BACKEND_MAX_SLICES + 1]; /* slice i: columns [bound[i], bound[i + 1]) */
     int phase;                         /* of a quantised one, or of f8: column 0 within its block */
     int blocks; /* of a quantised one, over all slices */
-    int head_phase;    /* of k-quants: the block of column 0 within its 256 columns, */
+    int head_phase;    /* of k-quants and Q4_Z: the block of column 0 within its 256 columns or group, */
+    int head_shift;    /* the logarithm of the blocks of these, */
     size_t head_bytes; /* and the bytes of a panel before its blocks */
     size_t panel_bytes;
     int streams;         /* it comes out of memory at each step, for what lies in its arena is more than a cache keeps */
@@ -54,10 +58,10 @@ size_t matrix_scale_bytes(enum dtype dtype);
 int matrix_offset(enum dtype dtype);
 /* Blocks of 32 columns that the columns [first, last) touch, when column 0 is number `phase` of its block. */
 int matrix_blocks(int phase, int first, int last);
-/* Where in a panel the d and m of block `number` lie, counted from the block of column 0; k-quants alone. */
+/* Where in a panel the d and m, or zero points, of block `number` lie, counted from the block of column 0; k-quants and Q4_Z alone. */
 static inline size_t matrix_head(const struct matrix *matrix, int number)
 {
-    return MATRIX_HEAD * (size_t)((matrix->head_phase + number) / (DTYPE_BLOCK_MOST / DTYPE_BLOCK));
+    return MATRIX_HEAD * (size_t)((matrix->head_phase + number) >> matrix->head_shift);
 }
 /* Most of them that `columns` columns in slices can have. */
 int matrix_most_blocks(int columns);

@@ -22,7 +22,7 @@ static void put_integers(const struct block_layout *layout, const struct dtype_p
 
     for (int k = 0; k < DTYPE_BLOCK; k++) {
         int lane = channel % 8 * 4 + k % 16 / 4, pair = k / 16 * 4 + k % 4 / 2 * 2 + channel / 8;
-        int value = (part->q[k] + layout->offset) & 0xff;
+        int value = (part->q[k] + (layout->has_zero ? part->zero : layout->offset)) & 0xff;
 
         put_integer(layout->low, pair, k % 2, value & ((1 << layout->low) - 1), low + 2 * lane * layout->low);
         if (layout->high > 0)
@@ -58,4 +58,6 @@ void blocks_put(const struct block_layout *layout, const struct dtype_part *part
     memcpy(head, &part->d, 2); /* the same for all parts of a block */
     if (layout->has_least)
         memcpy(head + 4, &part->m, 2);
+    if (layout->has_zero)
+        head[4] = (unsigned char)part->zero;
 }

@@ -5,16 +5,21 @@
 #include "common/base/progress.h"
 #include <string.h>
 
-enum { TILE = 16, TILE_BYTES = 512 };
+enum { TILE = 16, TILE_BYTES = 512, ZEROS_COLUMNS = 128 /* of a group of BLOCKS_ZEROS */ };
 
 static int tile_count(int columns)
 {
     return (columns + TILE - 1) / TILE;
 }
 
-/* Rows of several k-quants have the one layout that all of them fit in. */
+/* Rows of several k-quants have the one layout that all of them fit in. Of Q4_Z parts that have the same scale and zero point lie together. */
 static int layout_of(const struct matrix_source *source)
 {
+    if (source->dtype == DTYPE_Q4_Z)
+        return source->group > 0 && source->group % ZEROS_COLUMNS == 0 && source->column_first % ZEROS_COLUMNS == 0 &&
+                       source->columns % ZEROS_COLUMNS == 0
+                   ? BLOCKS_ZEROS
+                   : DTYPE_Q4_Z;
     if (source->dtype != DTYPE_Q5_K || source->row_dtype == NULL)
         return source->dtype == DTYPE_F32 ? DTYPE_BF16 : (int)source->dtype;
     for (int o = 0; o < source->outputs; o++)
@@ -29,7 +34,9 @@ static size_t panel_bytes(const struct matrix_source *source)
 
     if (layout < BLOCKS_FIRST)
         return (size_t)tile_count(source->columns) * TILE_BYTES;
-    return (size_t)source->columns / dtype_block(source->dtype) * (size_t)blocks_group_bytes(&block_layouts[layout - BLOCKS_FIRST]);
+    const struct block_layout *blocks = &block_layouts[layout - BLOCKS_FIRST];
+
+    return (size_t)source->columns / (size_t)(blocks->parts * DTYPE_BLOCK) * (size_t)blocks_group_bytes(blocks);
 }
 
 size_t cuda_matrix_bytes(const struct matrix_source *source)

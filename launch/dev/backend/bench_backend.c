@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MEGABYTE = 1 << 20 };
+enum { MEGABYTE = 1 << 20, GROUP = 128 /* of Q4_Z */ };
 
 typedef float float16_lanes __attribute__((vector_size(64), aligned(64)));
 
@@ -65,7 +65,7 @@ static struct matrix *pack_random(struct backend_context *context, enum dtype dt
     const void **rows = malloc((size_t)outputs * sizeof *rows);
     size_t row_bytes = dtype_row_bytes(dtype, (size_t)columns), halves = row_bytes / 2 * (size_t)outputs;
     uint16_t *weights = malloc(halves * sizeof *weights);
-    struct matrix_source source = {.rows = rows, .outputs = outputs, .columns = columns, .dtype = dtype, .slices = 1};
+    struct matrix_source source = {.rows = rows, .outputs = outputs, .columns = columns, .dtype = dtype, .slices = 1, .group = GROUP};
     struct matrix *matrix;
     uint32_t state = 1;
 
@@ -102,7 +102,7 @@ static double best_ns(struct backend_context *context, const struct matrix *matr
 static void bench_shape(struct backend_context *context, enum dtype dtype, int columns, int outputs, double stream)
 {
     static const int rows[] = {1, 2, 4, 5, 6, 8, 12, 16, 64};
-    double weights = (double)columns * outputs, bytes = (double)dtype_row_bytes(dtype, (size_t)columns) * outputs;
+    double weights = (double)columns * outputs, bytes;
     int times = weights > 4e6 ? 60 : 2000;
     struct arena arena;
     struct matrix *matrix = pack_random(context, dtype, columns, outputs, &arena);
@@ -112,6 +112,7 @@ static void bench_shape(struct backend_context *context, enum dtype dtype, int c
         exit(STATUS_INTERNAL);
     for (int i = 0; i < 64 * columns; i++)
         from[i] = 0.001f * (float)(i % 2003 - 1001);
+    bytes = (double)arena.size; /* as they are packed */
     printf("%dx%d %s, %.1f MB\n", columns, outputs, dtype_name(dtype), 1e-6 * bytes);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double ns = best_ns(context, matrix, rows[i], from, to, times);
@@ -126,7 +127,7 @@ static void bench_shape(struct backend_context *context, enum dtype dtype, int c
 
 int main(int count, char **arguments)
 {
-    static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F8, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1};
+    static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F8, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1, DTYPE_Q4_Z, DTYPE_Q4_K, DTYPE_Q6_K};
     struct backend_options options = {.threads = count > 2 ? atoi(arguments[2]) : 1, .isa = count > 1 ? arguments[1] : NULL, .max_columns = 576};
     struct backend_context *context;
     double near = stream_rate(16 * MEGABYTE, 50), far = stream_rate((size_t)256 * MEGABYTE, 8);
@@ -137,7 +138,7 @@ int main(int count, char **arguments)
     printf("%s\nstream of one core: %.1f GB/s over 16 MB, %.1f GB/s over 256 MB, %.1f GB/s over 1 MB\n", backend_cpu.describe(context),
            near, far, stream_rate(MEGABYTE, 500));
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
-        int wide = dtypes[i] == DTYPE_F8 ? 512 : 576; /* whole blocks */
+        int wide = 576 % dtype_block(dtypes[i]) == 0 ? 576 : 512; /* whole blocks */
 
         bench_shape(context, dtypes[i], 256, 704, near);
         bench_shape(context, dtypes[i], wide, 1536, near);

@@ -14,6 +14,7 @@ struct activations {
     float scale;   /* not a number when one of them is infinite or none */
     int32_t start; /* of the sum of products with the matrix's bytes: minus what their offset adds to it */
     float total;   /* scale * sum of value */
+    float sum;     /* of value */
     int32_t start_half[2]; /* the same of each half */
     float total_half[2];
 };

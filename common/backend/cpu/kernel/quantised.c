@@ -4,7 +4,8 @@
  *
  * Each output is its own chain: over the blocks of a slice in rising order, sum = fma(integer sum, weight scale * activation scale, sum),
  * and where there are minima then sum = fma(minimum, activation scale * sum of the activations' integers, sum). A block of Q5_K or Q6_K is two such
- * steps, one for each half. */
+ * steps, one for each half. Of Q4_Z the integer sum is that of q times the activations' integers less the zero point times the sum of these, all of
+ * which float32 has exactly. */
 #include "common/backend/cpu/kernel/activations.h"
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/tree.h"
@@ -38,14 +39,14 @@ enum { AHEAD = 8192 };  /* bytes of a panel between its prefetch and its use */
 #define LEAST 0x1p-100f /* 128 / x overflows far below; blocks of less count as zeros */
 
 /* Of a packed block (matrix.c), as constants. */
-#define SCALE_BYTES(DTYPE) ((size_t)((DTYPE) == DTYPE_Q4_1 || (DTYPE) == DTYPE_Q5_1 || (DTYPE) == DTYPE_Q5_K ? 64 : 32))
+#define SCALE_BYTES(DTYPE) ((size_t)((DTYPE) == DTYPE_Q4_Z ? 0 : (DTYPE) == DTYPE_Q4_1 || (DTYPE) == DTYPE_Q5_1 || (DTYPE) == DTYPE_Q5_K ? 64 : 32))
 #define INTEGER_BYTES(DTYPE)                                                                                                                         \
     ((size_t)((DTYPE) == DTYPE_Q8_0 || (DTYPE) == DTYPE_Q5_1 ? 512 : (DTYPE) == DTYPE_Q5_K || (DTYPE) == DTYPE_Q6_K ? 384 : 256))
 
 /* Are the integers multiplied as halves of bytes? Else as bytes. */
 INLINE int is_of_halves(enum dtype dtype)
 {
-    return dtype == DTYPE_Q4_0 || dtype == DTYPE_Q4_1 || dtype == DTYPE_Q4_K;
+    return dtype == DTYPE_Q4_0 || dtype == DTYPE_Q4_1 || dtype == DTYPE_Q4_Z || dtype == DTYPE_Q4_K;
 }
 
 /* The one of largest magnitude, `most`; of two the positive one. */
@@ -91,7 +92,8 @@ static void quantise_block(const float *from /* [32] */, enum dtype dtype, int o
     sum = low_sum + high_sum;
     to->scale = finite ? largest / -128 : NAN;
     to->start = -offset * sum;
-    to->total = to->scale * (float)sum;
+    to->sum = (float)sum;
+    to->total = to->scale * to->sum;
     to->start_half[0] = -offset * low_sum;
     to->start_half[1] = -offset * high_sum;
     to->total_half[0] = to->scale * (float)low_sum;
@@ -240,7 +242,19 @@ SPECIALISED void add_step(int rows, const veci *dot /* [rows] */, vec scale, con
     UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(vec_of_int(dot[r]), vec_mul(scale, vec_set(from[r].scale)), sum[r]);
 }
 
-/* One block of each panel into the sums of all rows.  head: of a k-quant's first panel */
+/* The same where a zero point is to be taken away, whose sign is turned. */
+SPECIALISED void add_step_from_zero(int rows, const veci *dot /* [rows] */, vec scale, vec zero, const struct activations *from,
+                                    vec *sum /* [rows] */)
+{
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        vec whole = vec_fma(zero, vec_set(from[r].sum), vec_of_int(dot[r]));
+
+        sum[r] = vec_fma(whole, vec_mul(scale, vec_set(from[r].scale)), sum[r]);
+    }
+}
+
+/* One block of each panel into the sums of all rows.  head: of a k-quant's first panel, or of one of Q4_Z */
 SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, const unsigned char *head,
                             const struct activations *from, const unsigned char *next, vec *sum /* [panels][rows] */)
 {
@@ -274,6 +288,10 @@ SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsign
         dot_bytes(rows, panels, at + scales, panel_bytes, from, next, dot);
     UNROLL for (int p = 0; p < panels; p++, at += panel_bytes, head += panel_bytes, next += panel_bytes, sum += rows)
     {
+        if (dtype == DTYPE_Q4_Z) {
+            add_step_from_zero(rows, dot + p * rows, vec_widen_f16(head), vec_widen_i8(head + 32), from, sum);
+            continue;
+        }
         prefetch(next + INTEGER_BYTES(dtype));
         add_step(rows, dot + p * rows, dtype == DTYPE_Q4_K ? vec_mul(vec_widen_f16(head), vec_widen_i8(at)) : vec_widen_f16(at), from, sum);
         if (dtype == DTYPE_Q4_1 || dtype == DTYPE_Q5_1 || dtype == DTYPE_Q4_K) {
@@ -296,7 +314,7 @@ SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct
     UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
     for (int b = 0; b < count; b++, at += bytes, from += block->stride) {
         const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
-        const unsigned char *head = block->weights + matrix_head(block->matrix, first + b); /* for k-quants */
+        const unsigned char *head = block->weights + matrix_head(block->matrix, first + b); /* for k-quants and Q4_Z */
 
         UNROLL for (int p = 0; p < panels; p += together)
             add_blocks(rows, together, dtype, at + (size_t)p * panel_bytes, panel_bytes, head + (size_t)p * panel_bytes, from,
@@ -348,13 +366,15 @@ BLOCKS(BLOCK_KERNEL, Q8_0)
 BLOCKS(BLOCK_KERNEL, Q4_0)
 BLOCKS(BLOCK_KERNEL, Q4_1)
 BLOCKS(BLOCK_KERNEL, Q5_1)
+BLOCKS(BLOCK_KERNEL, Q4_Z)
 BLOCKS(BLOCK_KERNEL, Q4_K)
 BLOCKS(BLOCK_KERNEL, Q5_K)
 BLOCKS(BLOCK_KERNEL, Q6_K)
 
 #define BLOCK_ENTRY(R, P, T) [DTYPE_##T][R][P] = block_##R##x##P##_##T,
-static block_kernel *const block_kernels[DTYPES][MAX_ROWS + 1][MAX_PANELS + 1] = {BLOCKS(BLOCK_ENTRY, Q8_0) BLOCKS(BLOCK_ENTRY, Q4_0) BLOCKS(
-    BLOCK_ENTRY, Q4_1) BLOCKS(BLOCK_ENTRY, Q5_1) BLOCKS(BLOCK_ENTRY, Q4_K) BLOCKS(BLOCK_ENTRY, Q5_K) BLOCKS(BLOCK_ENTRY, Q6_K)};
+static block_kernel *const block_kernels[DTYPES][MAX_ROWS + 1][MAX_PANELS + 1] = {
+    BLOCKS(BLOCK_ENTRY, Q8_0) BLOCKS(BLOCK_ENTRY, Q4_0) BLOCKS(BLOCK_ENTRY, Q4_1) BLOCKS(BLOCK_ENTRY, Q5_1) BLOCKS(BLOCK_ENTRY, Q4_Z)
+        BLOCKS(BLOCK_ENTRY, Q4_K) BLOCKS(BLOCK_ENTRY, Q5_K) BLOCKS(BLOCK_ENTRY, Q6_K)};
 
 /* All rows of the sweep for a group of panels, in blocks of nearly equal size. */
 static void run_group(struct block block, int panels, int rows)

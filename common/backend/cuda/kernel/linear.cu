@@ -8,7 +8,7 @@ extern "C" int linear_rows(int block_bytes)
 
 static struct linear_kind kind_of(int layout)
 {
-    if (layout >= DTYPE_Q2_K)
+    if (layout >= DTYPE_Q2_K && layout != BLOCKS_ZEROS)
         return linear_kind_k_quants(layout);
     if (layout >= BLOCKS_FIRST)
         return linear_kind_blocks(layout);

@@ -14,6 +14,10 @@ struct linear_kind linear_kind_blocks(int layout)
         return kind<block_weights<DTYPE_Q4_1>>();
     case DTYPE_Q5_0:
         return kind<block_weights<DTYPE_Q5_0>>();
+    case DTYPE_Q4_Z:
+        return kind<block_weights<DTYPE_Q4_Z>>();
+    case BLOCKS_ZEROS:
+        return kind<block_weights<BLOCKS_ZEROS>>();
     default:
         return kind<block_weights<DTYPE_Q5_1>>();
     }

@@ -61,6 +61,7 @@ template <int LAYOUT> struct block_weights {
         BIAS = layout.bias,
         HAS_LEAST = layout.has_least,
         IS_F8 = layout.is_f8,
+        HAS_ZERO = layout.has_zero,
         NUMBERS = blocks_numbers(&layout), /* of a channel */
         LOW_SCALE = blocks_low_scale(&layout),
         HIGH_SCALE = layout.scale - LOW_SCALE,
@@ -130,12 +131,12 @@ template <int LAYOUT> struct block_weights {
         return part;
     }
 
-    /* Pair j of a lane's integers as bfloat16. 128 + u is u behind the bits of 128, for u below 128, and taking 128 + offset away is exact; a byte
-     * with a sign is its low seven bits less 128 where it is negative, and 256 is that sign behind the bits of 128. Of F8, the number: as bits of a
-     * bfloat16 it is 2^-120 of what it is. */
+    /* Pair j of a lane's integers as bfloat16. 128 + u is u behind the bits of 128, for u below 128, and taking 128 + offset away, or 128 + the zero
+     * point of the channel, of which the two of a lane take turns, is exact; a byte with a sign is its low seven bits less 128 where it is negative,
+     * and 256 is that sign behind the bits of 128. Of F8, the number: as bits of a bfloat16 it is 2^-120 of what it is. */
     static __device__ __forceinline__ unsigned integers(const struct part &part, int j)
     {
-        unsigned value = part.low[j * LOW / 16] >> j * LOW % 16 & 0x00010001u * ((1u << LOW) - 1);
+        unsigned value = part.low[j * LOW / 16] >> j * LOW % 16 & 0x00010001u * ((1u << LOW) - 1), offset = OFFSET;
 
         if (IS_F8)
             return warp_times(bf16(), (value & 0x007f007fu) << 4 | (value & 0x00800080u) << 8, 0x7b807b80u);
@@ -148,7 +149,9 @@ template <int LAYOUT> struct block_weights {
 
             value |= (apart >> j & 0x00010001u) << LOW;
         }
-        return warp_subtract(bf16(), 0x43004300u | value, 0x43004300u + 0x00010001u * OFFSET);
+        if (HAS_ZERO)
+            offset = part.head[HEAD_WORDS - 1] >> 16 * (j % 2) & 0xffffu;
+        return warp_subtract(bf16(), 0x43004300u | value, 0x43004300u + 0x00010001u * offset);
     }
     static __device__ __forceinline__ uint4 tile(const struct part &part, int half)
     {

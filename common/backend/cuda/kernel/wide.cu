@@ -293,12 +293,14 @@ const struct kind {
     {start_type<block_weights<DTYPE_Q4_1>>, prepare_type<block_weights<DTYPE_Q4_1>>},
     {start_type<block_weights<DTYPE_Q5_0>>, prepare_type<block_weights<DTYPE_Q5_0>>},
     {start_type<block_weights<DTYPE_Q5_1>>, prepare_type<block_weights<DTYPE_Q5_1>>},
+    {start_type<block_weights<DTYPE_Q4_Z>>, prepare_type<block_weights<DTYPE_Q4_Z>>},
     {start_type<block_weights<DTYPE_Q2_K>>, prepare_type<block_weights<DTYPE_Q2_K>>},
     {start_type<block_weights<DTYPE_Q3_K>>, prepare_type<block_weights<DTYPE_Q3_K>>},
     {start_type<block_weights<DTYPE_Q4_K>>, prepare_type<block_weights<DTYPE_Q4_K>>},
     {start_type<block_weights<DTYPE_Q5_K>>, prepare_type<block_weights<DTYPE_Q5_K>>},
     {start_type<block_weights<DTYPE_Q6_K>>, prepare_type<block_weights<DTYPE_Q6_K>>},
     {start_type<block_weights<BLOCKS_MIXED>>, prepare_type<block_weights<BLOCKS_MIXED>>},
+    {start_type<block_weights<BLOCKS_ZEROS>>, prepare_type<block_weights<BLOCKS_ZEROS>>},
 };
 } // namespace
 

@@ -51,6 +51,21 @@ static void test_dtype__q4_1_is_scale_times_integer_and_minimum(void **state)
     assert_true(found[16] == 3 && found[17] == 3 && found[18] == 3 + 15 * 0.333251953125f && found[19] == 3.66650390625f);
 }
 
+/* d, the zero point, and halves of bytes: value k in the low half of byte k % 16 for k < 16, else in the high one. */
+static void test_dtype__q4_z_is_scale_times_integer_less_the_zero_point(void **state)
+{
+    static const uint8_t block[19] = {0x55, 0x35 /* 0.333251953125 */, 11, 0x0b, 0xf0, 0x15, [18] = 0xb0};
+    float found[DTYPE_BLOCK];
+    struct dtype_part part;
+
+    (void)state;
+    dtype_widen(DTYPE_Q4_Z, block, found, DTYPE_BLOCK);
+    assert_true(found[0] == 0 && found[1] == -11 * 0.333251953125f && found[2] == -6 * 0.333251953125f && found[15] == -11 * 0.333251953125f);
+    assert_true(found[16] == -11 * 0.333251953125f && found[17] == 4 * 0.333251953125f && found[18] == -10 * 0.333251953125f && found[31] == 0);
+    dtype_part_of(DTYPE_Q4_Z, block, 0, &part);
+    assert_true(part.zero == 11 && part.q[17] == 4 && part.d == 0x3555 && !part.has_least);
+}
+
 /* Four blocks of each format out of a generator, their scales' signs and exponents small, and the values that ggml's own Python package (gguf 0.19.0,
  * dequantize) makes of them: FNV-1a of their bits, the first and the last. */
 static const struct golden {
@@ -111,7 +126,7 @@ static void test_dtype__the_common_dtype_keeps_both(void **state)
     } pairs[] = {{DTYPE_Q8_0, DTYPE_Q5_0, DTYPE_Q8_0}, {DTYPE_Q3_K, DTYPE_Q6_K, DTYPE_Q6_K}, {DTYPE_Q4_K, DTYPE_Q6_K, DTYPE_Q5_K},
                  {DTYPE_Q2_K, DTYPE_Q3_K, DTYPE_Q5_K}, {DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q5_K}, {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_F32},
                  {DTYPE_Q5_1, DTYPE_Q5_0, DTYPE_F32},  {DTYPE_F16, DTYPE_BF16, DTYPE_F32},   {DTYPE_Q6_K, DTYPE_F16, DTYPE_F32},
-                 {DTYPE_Q6_K, DTYPE_Q8_0, DTYPE_F32}};
+                 {DTYPE_Q6_K, DTYPE_Q8_0, DTYPE_F32},  {DTYPE_Q4_Z, DTYPE_Q4_0, DTYPE_F32},  {DTYPE_Q4_Z, DTYPE_Q4_K, DTYPE_F32}};
 
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -206,8 +221,8 @@ static void test_dtype__sizes_and_names(void **state)
         int bits;
     } expected[] = {{DTYPE_F32, "F32", 2048, 32}, {DTYPE_F16, "F16", 1024, 16}, {DTYPE_BF16, "BF16", 1024, 16}, {DTYPE_F8, "F8_E4M3", 528, 8},
                     {DTYPE_Q8_0, "Q8_0", 544, 8}, {DTYPE_Q4_0, "Q4_0", 288, 4}, {DTYPE_Q4_1, "Q4_1", 320, 4},   {DTYPE_Q5_0, "Q5_0", 352, 5},
-                    {DTYPE_Q5_1, "Q5_1", 384, 5}, {DTYPE_Q2_K, "Q2_K", 168, 2}, {DTYPE_Q3_K, "Q3_K", 220, 3},   {DTYPE_Q4_K, "Q4_K", 288, 4},
-                    {DTYPE_Q5_K, "Q5_K", 352, 5}, {DTYPE_Q6_K, "Q6_K", 420, 6}};
+                    {DTYPE_Q5_1, "Q5_1", 384, 5}, {DTYPE_Q4_Z, "Q4_Z", 304, 4}, {DTYPE_Q2_K, "Q2_K", 168, 2},   {DTYPE_Q3_K, "Q3_K", 220, 3},
+                    {DTYPE_Q4_K, "Q4_K", 288, 4}, {DTYPE_Q5_K, "Q5_K", 352, 5}, {DTYPE_Q6_K, "Q6_K", 420, 6}};
 
     (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
@@ -216,7 +231,7 @@ static void test_dtype__sizes_and_names(void **state)
         assert_int_equal(dtype_is_quantised(expected[i].dtype), i >= 4);
         assert_int_equal(dtype_bits(expected[i].dtype), expected[i].bits);
         assert_int_equal(dtype_bytes(expected[i].dtype), i >= 3 ? 0 : expected[i].row / 512);
-        assert_int_equal(dtype_block(expected[i].dtype), i < 3 ? 1 : i == 3 ? 128 : i < 9 ? 32 : 256);
+        assert_int_equal(dtype_block(expected[i].dtype), i < 3 ? 1 : i == 3 ? 128 : i < 10 ? 32 : 256);
     }
 }
 
@@ -341,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_dtype__q8_0_is_scale_times_integer),
         cmocka_unit_test(test_dtype__q4_0_is_scale_times_integer_less_8),
         cmocka_unit_test(test_dtype__q4_1_is_scale_times_integer_and_minimum),
+        cmocka_unit_test(test_dtype__q4_z_is_scale_times_integer_less_the_zero_point),
         cmocka_unit_test(test_dtype__blocks_are_what_ggmls_package_makes_of_them),
         cmocka_unit_test(test_dtype__the_common_dtype_keeps_both),
         cmocka_unit_test(test_dtype__columns_of_a_row_need_not_be_whole_blocks),
