@@ -20,6 +20,7 @@ struct drafter_terms {
     double patience_s; /* seconds that the lead may be silent before this rank ends the job; 0: no limit */
     const double *draft_temperature; /* where a draft is drawn from q, q is at this temperature; NULL: at the request's */
     int run_ahead;     /* where the kind can: while the lead verifies, draft for the texts that are most likely to come of it */
+    int kind;          /* which of the kinds of drafters it is of, whose coins are its own */
     int branches;      /* that many texts at most for each draft; 0: as many as time allows */
     int unhurried;     /* a message waits until they are drafted, so that it does not depend on time whether they are: for `tandem check --break` */
     int silent; /* for tests: takes all messages, answers none */

@@ -61,6 +61,7 @@ static const char *take_open(struct drafter *drafter, struct frame frame)
         mirror = find_free(drafter, &open);
     if (!mirror_open(mirror, &open))
         drafter->unfitting++; /* too long for this context: the lead decodes it without drafts */
+    mirror->sampling.drafter = drafter->terms.kind;
     if (drafter->terms.draft_temperature != NULL && rule_draw(&open.sampling) == RULE_DRAWS_Q)
         mirror->sampling.temperature = *drafter->terms.draft_temperature; /* its digest stays that of the request */
     return NULL;

@@ -273,6 +273,7 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .run_ahead = runs_ahead(parts),
                                         .draft_temperature =
                                             parts->options->rounds.draft_temperature >= 0 ? &parts->options->rounds.draft_temperature : NULL,
+                                        .kind = parts->world.role_rank % options_kinds(parts->options),
                                         .branches = breaks_ahead(parts) ? MIRROR_BRANCHES : parts->options->rounds.branches,
                                         .unhurried = breaks_ahead(parts),
                                         .patience_s = parts->options->limits.watchdog_s,

@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/try.h"
+#include "common/sample/row.h"
 #include "common/sample/rule.h"
 #include <stdio.h>
 #include <string.h>
@@ -115,10 +116,13 @@ enum status options_merge_check(const struct options *options)
         log_error("--merge %s adds to what --draft says, expected --draft beside --target", options->rounds.merge.text[0]);
     else if (options->ranks.drafters > 0 && options->ranks.drafters < kinds)
         log_error("--merge: %d kinds of drafters need a rank each, and --drafters is %d, expected %d or more", kinds, options->ranks.drafters, kinds);
-    else if (rule != NULL && (rule->siblings != RULE_SIBLINGS_ANY || !rule->trees))
-        log_error("--merge makes trees of proposals, which only rules that compare tokens can decide about; expected --accept walk or coupled%s, "
-                  "not %s",
+    else if (rule != NULL && !rule->merges)
+        log_error("--merge makes trees of what several drafters propose, about which not every rule can decide; expected --accept walk, coupled or "
+                  "multistep%s, not %s",
                   is_cold ? "" : ", or --temperature 0", rule->name);
+    else if (rule != NULL && rule->needs_q && kinds * options->rounds.support > ROW_MAX_ASKED)
+        log_error("--merge: %d kinds of drafters with --support %d may ask about %d tokens of a row, expected at most %d, so --support of at most %d",
+                  kinds, options->rounds.support, kinds * options->rounds.support, ROW_MAX_ASKED, ROW_MAX_ASKED / kinds);
     else if (has_own_tree(options) != NULL)
         log_error("--merge joins chains, and %s proposes trees; expected other kinds of --list-drafters", has_own_tree(options));
     else if (options->rounds.shape.kind != TREE_CHAIN)

@@ -184,11 +184,12 @@ const struct option_entry option_table[] = {
      "multistep, without-replacement, k-sequential and traversal; a line whose rule decides about chains alone gets chains"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(rounds.solo), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "decode with the target alone: the baseline and the oracle"},
-    {"merge", "KIND", OPTION_TEXTS, OPTION_SPECULATION, AT(rounds.merge), 0, OPTIONS_MERGED_MOST, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+    {"merge", "KIND", OPTION_TEXTS, OPTION_SPECULATION, AT(rounds.merge), 0, OPTIONS_MERGED_MOST, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
      "another drafter for each request beside --draft, a model or a kind of --list-drafters, on ranks of its own (--drafters is one of each kind by "
      "default); may be given 3 times, and those of a config come on top. What they propose is merged into one tree, of which as many drafts as one "
      "would propose are verified: those that are most probable by what was accepted of each kind before. With --accept coupled or walk, or at "
-     "temperature 0, so what comes out does not depend on it; for a line of prompts with another rule --draft alone drafts"},
+     "temperature 0, where what comes out does not depend on it, and with --accept multistep, where its distribution does not; for a line of prompts "
+     "with another rule --draft alone drafts"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.synthetic_acceptance), 0, 1, NULL, 0, RESULTS_FROM_0, RANKS_ALWAYS,
      "each draft is accepted with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked so "
      "wherever the job says anything"},

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct rule greedy = {.name = "greedy", .lossless = 1, .matches = 1, .overlaps = 1, .trees = 1, .draw = RULE_DRAWS_ARGMAX};
+static const struct rule greedy = {.name = "greedy", .lossless = 1, .matches = 1, .overlaps = 1, .trees = 1, .merges = 1, .draw = RULE_DRAWS_ARGMAX};
 
 /* [accept] */
 static const struct rule rules[] = {
@@ -24,6 +24,7 @@ static const struct rule rules[] = {
                         .matches = 1,
                         .overlaps = 1,
                         .trees = 1,
+                        .merges = 1,
                         .usual = 1,
                         .draw = RULE_DRAWS_NOISE},
     [ACCEPT_WALK] = {.name = "walk",
@@ -34,6 +35,7 @@ static const struct rule rules[] = {
                      .matches = 1,
                      .overlaps = 1,
                      .trees = 1,
+                     .merges = 1,
                      .draw = RULE_DRAWS_ARGMAX},
     [ACCEPT_BLOCK] = {.name = "block",
                       .what = "the drafts of a proposal are judged together: never fewer are accepted on average than by rejection",
@@ -77,13 +79,14 @@ static const struct rule rules[] = {
                         .number = offsetof(struct sampling, typical_epsilon)},
     [ACCEPT_MULTISTEP] =
         {.name = "multistep",
-         .what = "as rejection on a chain; in a tree (--tree top-k) several drafts that follow one text are drawn from q and tested one after "
-                 "the other, each against what the one before it has left of p",
+         .what = "as rejection on a chain; in a tree (--tree top-k) several drafts that follow one text are drawn from q, or (--merge) each by a "
+                 "drafter with a q of its own, and tested one after the other, each against what the one before it has left of p",
          .source = "Miao et al. 2024, SpecInfer",
          .lossless = 1,
          .needs_q = 1,
          .depends_on_drafts = 1,
          .trees = 1,
+         .merges = 1,
          .siblings = RULE_SIBLINGS_AGAIN,
          .draw = RULE_DRAWS_Q},
     [ACCEPT_WITHOUT_REPLACEMENT] = {.name = "without-replacement",
@@ -141,9 +144,9 @@ int rule_takes_shape(const struct rule *rule, enum tree_kind shape)
 
 uint32_t rule_tree_coin(const struct sampling *sampling, int depth, int node)
 {
-    if (!rule_of(sampling)->looks_on)
-        return 0;
-    return (uint32_t)(node == depth ? depth : (depth + 1) * (SAMPLING_MAX_DRAFT + 1) + node);
+    if (!rule_of(sampling)->looks_on || node == depth)
+        return rule_coin(sampling, depth);
+    return (uint32_t)sampling->drafter * RULE_COINS + (uint32_t)((depth + 1) * (SAMPLING_MAX_DRAFT + 1) + node);
 }
 
 const char *rule_name(int accept)

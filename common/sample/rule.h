@@ -32,6 +32,7 @@ struct rule {
     int matches;           /* a draft is accepted if it is the target's own token, which is drawn with RNG_NOISE */
     int overlaps;          /* the overlap of the rows that are tested (accept_overlap) tells how often a tested draft is accepted */
     int trees;             /* it decides about trees, too: where it matches any will do, as what comes out does not depend on them; else .. */
+    int merges;            /* it decides about what several drafters propose for one text, each from a q of its own, where it asks for any */
     enum rule_siblings siblings; /* .. the drafts that follow one text are drawn in this way */
     int looks_on;          /* drafts behind the last accepted one are looked at, too: rule_coin */
     int cold;              /* it is another one than greedy at temperature 0, too, where p is that of temperature 1 */
@@ -46,6 +47,7 @@ struct rule_asked {
     double number; /* negative: none was given, the sampling's own holds */
 };
 enum { RULE_TEXT = 48 };
+enum { RULE_COINS = 1 << 16 }; /* of one drafter for a position, at most */
 
 /* The names, in the order of enum accept_mode: for help, and for whoever is told another one. */
 #define RULE_NAMES "rejection|coupled|walk|block|classic|lenience|threshold|typical|multistep|without-replacement|k-sequential|traversal"
@@ -58,7 +60,8 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling);
 /* The index of the coins of a draft that stands `depth` tokens behind the text that it was drafted for: the one that it is drawn with and the one
  * that it is accepted by. Where a rule looks no further than the first draft that it rejects, the coins of the positions behind are still to be used
  * for the next proposal, and the position says all (0). Where it looks on, a coin that a decision has seen must not come again in the next one: it
- * belongs to the position and to the text, which is so many tokens before it. */
+ * belongs to the position and to the text, which is so many tokens before it. Those of several drafters (sampling->drafter) are others: what one
+ * draws says nothing of what another draws. */
 DEVICE_CODE uint32_t rule_coin(const struct sampling *sampling, int depth);
 /* The same of a node of a tree, where the rule looks on others for each. Nodes with one at each depth before them have a chain's, so that it does not
  * matter whether a chain is told as a tree.  node: the one that is tested, or the one after the parent whose children are drawn, by the index in the

@@ -29,5 +29,7 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
 
 DEVICE_CODE uint32_t rule_coin(const struct sampling *sampling, int depth)
 {
-    return sampling->temperature > 0.0 && (sampling->accept == ACCEPT_BLOCK || sampling->accept == ACCEPT_TRAVERSAL) ? (uint32_t)depth : 0;
+    uint32_t looks_on = sampling->temperature > 0.0 && (sampling->accept == ACCEPT_BLOCK || sampling->accept == ACCEPT_TRAVERSAL);
+
+    return (uint32_t)sampling->drafter * RULE_COINS + (looks_on ? (uint32_t)depth : 0);
 }

@@ -41,6 +41,8 @@ struct sampling {
     int32_t top_k;             /* >= 0; 0 is off */
     int32_t accept;            /* enum accept_mode */
     uint64_t seed;
+    int32_t drafter; /* which of several drafters for one request draws, whose coins are its own. No part of the request: neither sent nor
+                        in the digest */
 };
 
 extern const struct sampling sampling_default;

@@ -92,7 +92,9 @@ struct proposal {
     uint64_t sampling_digest;
     int count;               /* drafted tokens, 0 .. MESSAGE_MAX_DRAFT */
     int32_t token[MESSAGE_MAX_DRAFT];
-    struct support q[MESSAGE_MAX_DRAFT]; /* of those that follow one token the first has their q, and none of the others one */
+    struct support q[MESSAGE_MAX_DRAFT]; /* of those that follow one token the first has their q, and none of the others one .. */
+    struct support asked;                /* .. but where the lead joined what several drafters drew (count above 0): there each token has its own q,
+                                            and here are the ids of all q's for the newest committed token, without weights. Never sent */
     int is_tree;             /* 0: a chain, each token follows the one before it, and parent is not read */
     int8_t parent[MESSAGE_MAX_DRAFT]; /* the token that each follows, an earlier one by its index; -1: the newest committed one */
     uint32_t ahead;                   /* tokens drafted before the text was committed, 0 .. count */
@@ -114,6 +116,25 @@ static inline int proposal_child(const struct proposal *proposal, int parent, in
         if (proposal->parent[i] == parent)
             return i;
     return -1;
+}
+
+/* The q that the i-th was drawn from, and in *drawn the token of its point mass where that is all there is of it. */
+static inline const struct support *proposal_q(const struct proposal *proposal, int i, int32_t *drawn)
+{
+    int first = proposal->is_tree && proposal->asked.count == 0 ? 0 : i;
+
+    while (first < i && proposal->parent[first] != proposal->parent[i])
+        first++;
+    *drawn = proposal->token[first];
+    return &proposal->q[first];
+}
+
+/* The ids that the row in front of the i-th is asked about, in the same form. */
+static inline const struct support *proposal_asked(const struct proposal *proposal, int i, int32_t *drawn)
+{
+    const struct support *q = proposal_q(proposal, i, drawn);
+
+    return proposal->asked.count > 0 && proposal_parent(proposal, i) < 0 ? &proposal->asked : q;
 }
 
 struct commit {

@@ -82,6 +82,7 @@ static enum status open_drafters(struct engine *engine, const struct engine_term
                                                   .vocab = terms->draft[i].vocab,
                                                   .context = terms->draft[i].context,
                                                   .slots = terms->slots,
+                                                  .kind = terms->kinds > 0 ? i % terms->kinds : 0,
                                                   .run_ahead = terms->run_ahead,
                                                   .branches = terms->branches};
         TRY_TO(engine_start_drafter(engine, i), stop_drafters);

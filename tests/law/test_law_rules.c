@@ -88,6 +88,7 @@ static void check_of(int n, int accept, const struct toy_run *how)
     setting.run.shape = how->shape;
     setting.run.copies = how->copies;
     setting.run.lookahead = how->lookahead;
+    setting.run.merges = how->merges;
     setting.run.count = count_of_requests(how->shape.kind != TREE_CHAIN);
     setting.run.draft_length += how->shape.kind != TREE_CHAIN ? TREE_MORE : 0;
     toy_law_fill(&law, &setting.terms);
@@ -105,6 +106,7 @@ static void check_of(int n, int accept, const struct toy_run *how)
     print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% copied, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept),
                   how->stopping.kind != STOPPING_NEVER ? ", stopping"
                   : how->lookahead                     ? ", lookahead"
+                  : how->merges                        ? ", two drafters"
                   : how->shape.kind != TREE_CHAIN      ? ", a tree"
                   : how->copies.first > 0              ? ", copies first"
                   : how->copies.after > 0              ? ", copies after"
@@ -185,6 +187,22 @@ static void test_law_rules__what_the_target_drafts_for_itself_leaves_the_law(voi
     assert_true(checked > 0);
 }
 
+/* Two drafters for each text, which draw with coins of their own from q's that differ. Where the second one's chain ends may follow from what it
+ * drew. */
+static void test_law_rules__several_drafters_leave_the_law(void **state)
+{
+    static const int accept[] = {ACCEPT_MULTISTEP, ACCEPT_MULTISTEP, ACCEPT_MULTISTEP, ACCEPT_WALK, ACCEPT_MULTISTEP};
+    int checked = 0;
+
+    (void)state;
+    for (int n = 0; n < 5; n++)
+        if (n % options.parts == options.part) {
+            check_of(n, accept[n], &(struct toy_run){.merges = 1});
+            checked++;
+        }
+    assert_true(checked > 0);
+}
+
 /* Rules that decide about trees, and several sequences in one step, each with a tree of its own. */
 static void test_law_rules__the_path_of_a_tree_follows_the_targets_law(void **state)
 {
@@ -214,6 +232,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_law),
         cmocka_unit_test(test_law_rules__copies_that_come_first_leave_the_law),
         cmocka_unit_test(test_law_rules__what_the_target_drafts_for_itself_leaves_the_law),
+        cmocka_unit_test(test_law_rules__several_drafters_leave_the_law),
     };
 
     options = law_options_read(argc, argv);

@@ -13,13 +13,15 @@
 
 #include <cmocka.h>
 
+enum { POINT_MASS = 2 /* the drafter that has no other q */ };
 enum { VOCAB = 4, MOST = 4, ROWS_TRIED = 60, HALVINGS = 50 };
 #define NEAR 1e-6 /* logits are floats */
 
 static struct {
     double coin[MOST];
-    int wrong; /* coins of another purpose or another place */
-} deal;
+    int wrong;     /* coins of another purpose or another place */
+    int favourite; /* token that has the most noise; -1: none is asked for */
+} deal = {.favourite = -1};
 
 double rng_coin(const struct rng_key *key, enum rng_purpose purpose, uint32_t index)
 {
@@ -32,14 +34,14 @@ double rng_uniform(const struct rng_key *key, enum rng_purpose purpose)
     return rng_coin(key, purpose, 0);
 }
 
-/* None of these is asked for. */
 float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token)
 {
-    (void)key, (void)purpose, (void)token;
-    deal.wrong++;
-    return 0;
+    (void)key;
+    deal.wrong += deal.favourite < 0 || purpose != RNG_RESIDUAL;
+    return token == (uint32_t)deal.favourite ? 1000 : 0;
 }
 
+/* Neither of these is asked for. */
 uint32_t rng_coin16(const struct rng_key *key, enum rng_purpose purpose, uint32_t index)
 {
     (void)key, (void)purpose, (void)index;
@@ -253,6 +255,158 @@ static void test_law_siblings_exact__the_token_follows_the_targets_law(void **st
     assert_int_equal(deal.wrong, 0);
 }
 
+/* Drafters that draw from a q each: the siblings' own, and the ids of all of them. */
+static void fill_drafters(struct hand *hand, const struct pair *pair, enum target_row_kind kind, uint64_t seed, int drafters, int32_t id[][VOCAB],
+                          uint32_t weight[][VOCAB])
+{
+    int named = 0, is_named[VOCAB] = {0};
+
+    fill_hand(hand, pair, kind, ACCEPT_MULTISTEP, drafters);
+    for (int d = 0; d < drafters; d++) {
+        struct pair own = *pair;
+        int count = 0;
+
+        if (d > 0)
+            fill_pair(&own, seed + 1000 * (uint64_t)d);
+        for (int v = 0; v < VOCAB; v++)
+            if (d == POINT_MASS ? v == (int)(seed % VOCAB) : own.q[v] > 0) {
+                is_named[v] = 1;
+                id[d][count] = v;
+                weight[d][count++] = d == POINT_MASS ? MESSAGE_Q_SUM : own.q[v];
+            }
+        hand->proposal.q[d] = (struct support){.count = d == POINT_MASS ? 0 : count, .id = id[d], .weight = weight[d]};
+    }
+    for (int v = 0; v < VOCAB; v++)
+        if (is_named[v]) {
+            hand->logit[named] = pair->p[v] > 0 ? (float)log(pair->p[v]) : -INFINITY;
+            hand->id[named++] = v;
+        }
+    hand->proposal.asked = (struct support){.count = named, .id = hand->id};
+    hand->target[0].count = kind == TARGET_LIST ? hand->target[0].count : named;
+}
+
+/* The drafters' tokens are these. */
+static void play_drafters(struct hand *hand, const struct pair *pair, int drafters, double weight)
+{
+    double rejected = weight, left[VOCAB], sum = 0;
+    struct verdict verdict;
+
+    for (int i = 0; i < drafters; i++) {
+        double chance = chance_of(hand, i);
+
+        hand->law[hand->proposal.token[i]] += rejected * chance;
+        hand->accepted += rejected * chance;
+        rejected *= 1 - chance;
+        if (chance > 1 - 1e-12)
+            return;
+    }
+    for (int i = 0; i < MOST; i++)
+        deal.coin[i] = nextafter(1, 0);
+    verdict = decide(hand);
+    assert_true(verdict.accepted == 0 && verdict.refused == 0 && verdict.draw == DRAW_RESIDUAL && verdict.residual.several > 0);
+    for (int v = 0; v < VOCAB; v++) {
+        left[v] = fmax(0, pair->p[v] - accept_several(&verdict.residual, v));
+        sum += left[v];
+    }
+    for (int v = 0; v < VOCAB && sum > 1e-12; v++)
+        hand->law[v] += rejected * left[v] / sum;
+    if (sum <= 1e-12)
+        assert_true(rejected < NEAR);
+}
+
+static void draw_drafters(struct hand *hand, const struct pair *pair, int drafters, int at, double weight)
+{
+    if (at == drafters) {
+        play_drafters(hand, pair, drafters, weight);
+        return;
+    }
+    for (int i = 0; i < (at == POINT_MASS ? 1 : hand->proposal.q[at].count); i++) {
+        hand->proposal.token[at] = hand->proposal.q[at].id[i];
+        draw_drafters(hand, pair, drafters, at + 1, weight * hand->proposal.q[at].weight[i] / MESSAGE_Q_SUM);
+    }
+}
+
+/* Several drafters for one text, whose q's differ: the law is the target's, and one more of them makes it accept no less. */
+static void test_law_siblings_exact__several_drafters_leave_the_targets_law(void **state)
+{
+    static struct hand hand;
+    static int32_t id[MOST][VOCAB];
+    static uint32_t weight[MOST][VOCAB];
+    double sum[MOST + 1] = {0};
+    struct pair pair;
+
+    (void)state;
+    for (int seed = 0; seed < ROWS_TRIED; seed++) {
+        double fewer = 0;
+
+        fill_pair(&pair, (uint64_t)seed);
+        for (int drafters = 1; drafters <= MOST; drafters++) {
+            double of_list = 0;
+
+            for (int kind = TARGET_LIST; kind <= TARGET_SUPPORT; kind++) {
+                fill_drafters(&hand, &pair, (enum target_row_kind)kind, (uint64_t)seed, drafters, id, weight);
+                draw_drafters(&hand, &pair, drafters, 0, 1);
+                for (int v = 0; v < VOCAB; v++)
+                    assert_true(fabs(hand.law[v] - pair.p[v]) < NEAR);
+                assert_true(kind == TARGET_LIST || fabs(hand.accepted - of_list) < NEAR);
+                of_list = hand.accepted;
+            }
+            assert_true(hand.accepted > fewer - NEAR);
+            fewer = hand.accepted;
+            sum[drafters] += hand.accepted / ROWS_TRIED;
+        }
+    }
+    print_message("1, 2, 3, 4 drafters: one of their drafts is accepted with %.3f, %.3f, %.3f, %.3f\n", sum[1], sum[2], sum[3], sum[4]);
+    assert_true(sum[2] > sum[1] && sum[3] > sum[2] && sum[4] > sum[3]);
+    assert_int_equal(deal.wrong, 0);
+}
+
+/* What is drawn where none stands is what is left: with noise that favours each token in turn it is that one where anything of it is left. */
+static void test_law_siblings_exact__what_several_leave_is_drawn(void **state)
+{
+    static struct hand hand;
+    static int32_t id[MOST][VOCAB];
+    static uint32_t weight[MOST][VOCAB];
+    const struct rng_key key = {.seed = 1};
+    struct pair pair;
+    int left = 0, gone = 0;
+
+    (void)state;
+    for (int seed = 0; seed < ROWS_TRIED; seed++)
+        for (int kind = TARGET_LIST; kind <= TARGET_SUPPORT; kind++) {
+            struct verdict verdict;
+            double most = 0;
+
+            fill_pair(&pair, (uint64_t)seed);
+            fill_drafters(&hand, &pair, (enum target_row_kind)kind, (uint64_t)seed, 3, id, weight);
+            for (int i = 0; i < 3; i++)
+                hand.proposal.token[i] = id[i][0];
+            for (int i = 0; i < MOST; i++)
+                deal.coin[i] = nextafter(1, 0);
+            verdict = decide(&hand);
+            for (int v = 0; v < VOCAB && verdict.accepted == 0; v++)
+                most = fmax(most, pair.p[v] - accept_several(&verdict.residual, v));
+            for (int v = 0; v < VOCAB && most > NEAR; v++) { /* of nothing p is drawn */
+                const struct support *asked = &hand.proposal.asked;
+                double of_it = accept_p(&hand.target[0], asked, v) - accept_several(&verdict.residual, v);
+                int32_t token;
+
+                deal.favourite = v;
+                token = kind == TARGET_LIST ? accept_draw_list(&hand.target[0], asked, -1, &verdict.residual, &key, RNG_RESIDUAL)
+                                            : accept_gumbel_max_support(&hand.target[0], asked, -1, &verdict.residual, &key).token;
+                if (of_it > NEAR)
+                    assert_int_equal(token, v);
+                else if (of_it < -NEAR)
+                    assert_int_not_equal(token, v);
+                left += of_it > NEAR;
+                gone += of_it < -NEAR;
+            }
+        }
+    deal.favourite = -1;
+    assert_true(left > 20 && gone > 20);
+    assert_int_equal(deal.wrong, 0);
+}
+
 /* On a chain all are Algorithm 1: the same verdict by the same coins. */
 static void test_law_siblings_exact__a_chain_is_that_of_rejection(void **state)
 {
@@ -311,6 +465,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_siblings_exact__the_token_follows_the_targets_law),
+        cmocka_unit_test(test_law_siblings_exact__several_drafters_leave_the_targets_law),
+        cmocka_unit_test(test_law_siblings_exact__what_several_leave_is_drawn),
         cmocka_unit_test(test_law_siblings_exact__a_chain_is_that_of_rejection),
         cmocka_unit_test(test_law_siblings_exact__a_sibling_that_q_lacks_is_passed_over),
     };

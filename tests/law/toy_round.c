@@ -23,10 +23,12 @@ struct toy_parts {
     struct team team[TOY_SHARDS];
     struct backend_context *context;
     struct verify verify;
-    struct draft draft;
+    struct draft draft, second;
     struct run_ahead ahead;
     struct arena arena;
-    struct mirror mirror[TOY_SLOTS];
+    struct mirror mirror[TOY_SLOTS], second_mirror[TOY_SLOTS];
+    struct draft_output second_output[TOY_SLOTS];
+    struct merge merge;
     struct sequence sequence[TOY_SLOTS];
     struct request request[TOY_SLOTS];
     int32_t prompt[TOY_PROMPT];
@@ -77,6 +79,10 @@ static void open_drafter(struct toy_round *round)
     draft_stop(&parts->draft, &round->run->stopping);
     draft_shape(&parts->draft, &round->run->shape);
     assert_int_equal(draft_copy(&parts->draft, &round->run->copies, TOY_SLOTS, TOY_CONTEXT), STATUS_OK);
+    if (round->run->merges) {
+        assert_int_equal(draft_open_model(&parts->second, &parts->draft_model.model, TOY_SLOTS, round->run->support, 1), STATUS_OK);
+        assert_int_equal(draft_copy(&parts->second, &(struct draft_copies){.after = 1}, TOY_SLOTS, TOY_CONTEXT), STATUS_OK);
+    }
     assert_int_equal(message_space_open(&parts->lead_space), STATUS_OK);
     assert_int_equal(message_space_open(&parts->drafter_space), STATUS_OK);
 }
@@ -84,18 +90,21 @@ static void open_drafter(struct toy_round *round)
 static void open_parts(struct toy_round *round)
 {
     struct toy_parts *parts = round->parts = calloc(1, sizeof *parts);
+    int links = round->run->merges ? 2 : 1;
 
     assert_non_null(parts);
     open_team(round);
     open_drafter(round);
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &parts->tokenizer), STATUS_OK);
-    assert_int_equal(arena_open(&parts->arena, TOY_SLOTS * (sequence_bytes(TOY_CONTEXT, SUPPORT_ROOM, 1) + mirror_bytes(TOY_CONTEXT)), "the toy"),
-                     STATUS_OK);
+    assert_int_equal(
+        arena_open(&parts->arena, TOY_SLOTS * (sequence_bytes(TOY_CONTEXT, SUPPORT_ROOM, links) + 2 * mirror_bytes(TOY_CONTEXT)), "the toy"),
+        STATUS_OK);
     for (int i = 0; i < TOY_PROMPT; i++)
         parts->prompt[i] = round->law->id[i + 1];
     for (int i = 0; i < TOY_SLOTS; i++) {
-        sequence_init(&parts->sequence[i], &parts->arena, i, TOY_CONTEXT, SUPPORT_ROOM, 1);
+        sequence_init(&parts->sequence[i], &parts->arena, i, TOY_CONTEXT, SUPPORT_ROOM, links);
         mirror_init(&parts->mirror[i], &parts->arena, i, TOY_CONTEXT);
+        mirror_init(&parts->second_mirror[i], &parts->arena, i, TOY_CONTEXT);
     }
     assert_int_equal(run_ahead_open(&parts->ahead, &parts->draft, parts->mirror, TOY_SLOTS, round->run->run_ahead, 1), STATUS_OK);
 }
@@ -113,6 +122,8 @@ static void close_parts(struct toy_round *round)
     message_space_close(parts->drafter_space);
     message_space_close(parts->lead_space);
     draft_close(&parts->draft);
+    if (round->run->merges)
+        draft_close(&parts->second);
     verify_close(&parts->verify);
     for (int r = 0; r < round->run->shards; r++)
         team_close(&parts->team[r]);
@@ -129,7 +140,7 @@ static int is_lost(const struct toy_round *round, const struct sequence *sequenc
     return (double)(digest_bytes(which, sizeof which, 99) >> 11) * 0x1p-53 < round->run->loss;
 }
 
-static void send_open(struct toy_round *round, struct sequence *sequence)
+static void open_mirror(struct toy_round *round, const struct sequence *sequence, struct mirror *mirror)
 {
     const struct open_message sent = {.run = RUN_ID,
                                       .request = sequence->request->index,
@@ -143,7 +154,12 @@ static void send_open(struct toy_round *round, struct sequence *sequence)
     struct open_message open;
 
     assert_null(message_unpack_open(round->parts->drafter_space, message_pack_open(round->parts->lead_space, &sent), toy_law_ids(round->law), &open));
-    assert_true(mirror_open(&round->parts->mirror[sequence->slot], &open));
+    assert_true(mirror_open(mirror, &open));
+}
+
+static void send_open(struct toy_round *round, struct sequence *sequence)
+{
+    open_mirror(round, sequence, &round->parts->mirror[sequence->slot]);
     sequence->link[0].wanted = sequence_wants(sequence);
 }
 
@@ -189,7 +205,8 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
 }
 
 /* Packs, checks and unpacks a proposal for these tokens, and offers it. */
-static enum offer offer(struct toy_round *round, const struct mirror *mirror, int length, uint64_t digest, const struct draft_output *output)
+static enum offer offer(struct toy_round *round, int kind, const struct mirror *mirror, int length, uint64_t digest,
+                        const struct draft_output *output)
 {
     struct toy_parts *parts = round->parts;
     struct proposal sent = {.run = RUN_ID,
@@ -205,7 +222,7 @@ static enum offer offer(struct toy_round *round, const struct mirror *mirror, in
     memcpy(sent.q, output->q, sizeof sent.q);
     memcpy(sent.parent, output->parent, sizeof sent.parent);
     assert_null(message_unpack_proposal(parts->lead_space, message_pack_proposal(parts->drafter_space, &sent), toy_law_ids(round->law), &proposal));
-    return sequence_offer(&parts->sequence[mirror->slot], parts->sequence[mirror->slot].link, &proposal);
+    return sequence_offer(&parts->sequence[mirror->slot], &parts->sequence[mirror->slot].link[kind], &proposal);
 }
 
 /* A number of this round's, of which drafts know nothing. */
@@ -227,7 +244,7 @@ static void run_ahead(struct toy_round *round)
     while (did && left-- > 0) {
         assert_int_equal(run_ahead_step(&parts->ahead, &did), STATUS_OK);
         while ((branch = run_ahead_whole(&parts->ahead, &mirror, &output)) != NULL) {
-            enum offer what = offer(round, mirror, mirror->length + branch->after + 1, branch->digest, output);
+            enum offer what = offer(round, 0, mirror, mirror->length + branch->after + 1, branch->digest, output);
 
             assert_true(what == OFFER_KEPT || round->run->loss > 0); /* a mirror that missed a commit may be behind */
             branch->is_sent = 1;
@@ -258,14 +275,44 @@ static void draft_some(struct toy_round *round, int begun)
     for (int i = 0; i < count; i++) {
         batch[i]->wanted = 0;
         if (!is_lost(round, &parts->sequence[batch[i]->slot], 0))
-            assert_int_equal(offer(round, batch[i], batch[i]->length, batch[i]->digest, each[i]), OFFER_TAKEN);
+            assert_int_equal(offer(round, 0, batch[i], batch[i]->length, batch[i]->digest, each[i]), OFFER_TAKEN);
     }
+}
+
+/* The second drafter is told all of a text each time. */
+static void draft_second(struct toy_round *round)
+{
+    struct toy_parts *parts = round->parts;
+    struct draft_output *each[TOY_SLOTS];
+    struct mirror *batch[TOY_SLOTS];
+    int count = 0;
+
+    for (int i = 0; i < TOY_SLOTS; i++) {
+        struct mirror *mirror = &parts->second_mirror[i];
+
+        if (parts->sequence[i].request == NULL || sequence_wants(&parts->sequence[i]) == 0 || is_lost(round, &parts->sequence[i], 2))
+            continue;
+        open_mirror(round, &parts->sequence[i], mirror);
+        mirror->sampling.drafter = 1;
+        mirror->sampling.temperature *= 2;
+        parts->sequence[i].link[1].wanted = sequence_wants(&parts->sequence[i]);
+        each[count] = &parts->second_output[i];
+        each[count]->is_tree = 0;
+        batch[count++] = mirror;
+    }
+    if (count == 0)
+        return;
+    assert_int_equal(parts->second.kind->propose(parts->second.state, batch, count, each), STATUS_OK);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(offer(round, 1, batch[i], batch[i]->length, batch[i]->digest, each[i]), OFFER_TAKEN);
 }
 
 static void draft_all(struct toy_round *round)
 {
     draft_some(round, 1);
     draft_some(round, 0);
+    if (round->run->merges)
+        draft_second(round);
     if (round->run->run_ahead)
         run_ahead(round);
 }
@@ -283,6 +330,7 @@ static void start(struct toy_round *round, int slot)
                                 .sampling = run->sampling,
                                 .max_tokens = run->length + run->beyond,
                                 .draft_length = run->draft_length,
+                                .adaptive = run->merges, /* else what is merged does not go by what was accepted */
                                 .ignore_eos = 1};
     const struct slot_terms terms = {
         .sampling = run->sampling, .request = request->index, .prompt_count = TOY_PROMPT, .slot = slot};
@@ -301,11 +349,16 @@ static void commit(struct toy_round *round, struct sequence *sequence, const str
     if (round->on_outcome != NULL)
         round->on_outcome(round->user, sequence, outcome);
     sequence->rounds++;
+    for (int kind = 0; round->run->merges && kind < 2; kind++)
+        if (sequence->link[kind].has_proposal)
+            merge_learn(&round->parts->merge, kind, sequence->link[kind].proposal.count < kept ? sequence->link[kind].proposal.count : kept,
+                        merge_agreed(&sequence->link[kind].proposal, outcome->token, kept));
     sequence_commit(sequence, outcome->token, kept);
     if (sequence->length - TOY_PROMPT >= round->run->length) {
         if (round->on_end != NULL)
             round->on_end(round->user, sequence->request->index, sequence->tokens + TOY_PROMPT);
         mirror_close(&round->parts->mirror[sequence->slot]);
+        mirror_close(&round->parts->second_mirror[sequence->slot]);
         sequence_close(sequence);
     } else if (round->run->draft_length > 0) {
         send_commit(round, sequence, outcome, kept);
@@ -385,6 +438,8 @@ void toy_round_run(struct toy_round *round, struct toy_overlap *overlap)
         draft_all(round);
         if (round->run->length_by == TOY_PEEKS)
             peek(round, active);
+        for (int i = 0; i < active; i++)
+            sequence_merge(round->parts->active[i], &round->parts->merge);
         assert_int_equal(verify_round(&round->parts->verify, round->parts->active, active, outcome), STATUS_OK);
         set_lengths(round, outcome, active);
         for (int i = 0; i < active; i++)

@@ -47,7 +47,7 @@ verifier/request common/base common/file common/sample common/options common/tex
 verifier/round common/base common/world common/wire common/model verifier/accept verifier/team verifier/request
 verifier/result common/base common/file common/sample common/options common/world common/model verifier/request verifier/round
 verifier/job common/base common/file common/corpus common/sample common/options common/text common/backend common/world common/wire common/model verifier/request verifier/round verifier/result
-verifier/command common/base common/file common/sample common/text common/model verifier/result verifier/job
+verifier/command common/base common/file common/options common/sample common/text common/model verifier/result verifier/job
 verifier/check common/base common/file common/sample common/wire verifier/team verifier/request verifier/round verifier/job
 launch/submit common/base common/options common/backend common/model verifier/job
 launch/engine common/base common/wire drafter verifier/round

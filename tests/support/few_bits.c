@@ -154,6 +154,8 @@ static uint16_t f16_of(float scale)
     return (uint16_t)((exponent + 14) << 10 | (int)(fraction * 2048 - 1024));
 }
 
+enum { EDGE = 61 /* of so many groups one has the least, and one the greatest zero point that there is */ };
+
 /* Numbers of 4 bits, and what belongs to each group.  q: [rows][columns]  zero, scale: [groups][rows] */
 static void round_groups(struct map *map, int group, int plain, int *q, int *zero, float *scale)
 {
@@ -167,7 +169,7 @@ static void round_groups(struct map *map, int group, int plain, int *q, int *zer
                 most = fmaxf(most, value[i]);
             }
             scale[at] = scale_near(plain ? fmaxf(most, -least) / 7 : (most - least) / 15);
-            zero[at] = plain ? 8 : (int)fminf(15, rintf(-least / scale[at]));
+            zero[at] = at % EDGE < 2 ? 15 * (at % EDGE) : plain ? 8 : (int)fminf(15, rintf(-least / scale[at]));
             for (int i = 0; i < group; i++) {
                 int number = (int)fmaxf(0, fminf(15, rintf(value[i] / scale[at]) + (float)zero[at]));
 
@@ -185,7 +187,7 @@ static void put(uint32_t *words, int64_t word, int within, int number, int is_aw
 
     while ((is_awq ? order[nibble] : nibble) != within)
         nibble++;
-    words[word] |= (uint32_t)number << 4 * nibble;
+    words[word] |= ((uint32_t)number & 15) << 4 * nibble; /* the first version of GPTQ has a zero point of 0 as 15 */
 }
 
 static void add_4_bits(struct map *map)

@@ -66,6 +66,27 @@ double accept_overlap_of(const struct target_row *target, const struct support *
     return sum;
 }
 
+double accept_several(const struct residual *residual, int32_t token)
+{
+    double sum = 0;
+
+    for (int i = 0; i < residual->several; i++)
+        sum += residual->share[i].of_q * accept_q(residual->share[i].q, residual->share[i].drawn, token);
+    return sum;
+}
+
+double accept_overlap_of_several(const struct target_row *target, const struct support *asked, int32_t drawn, const struct residual *residual)
+{
+    double sum = 0, p;
+
+    for (int i = 0; i < target->count; i++) {
+        int32_t token = told(target, asked, drawn, i, &p);
+
+        sum += fmin(p, accept_several(residual, token));
+    }
+    return sum;
+}
+
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn)
 {
     return target->kind == TARGET_WINNER ? target->winner == drawn : accept_overlap_of(target, q, drawn, 1);
@@ -76,9 +97,9 @@ int accept_takes_trees(const struct sampling *sampling)
     return rule_of(sampling)->trees;
 }
 
-int accept_takes_any_tree(const struct sampling *sampling)
+int accept_merges(const struct sampling *sampling)
 {
-    return rule_of(sampling)->trees && rule_of(sampling)->siblings == RULE_SIBLINGS_ANY;
+    return rule_of(sampling)->merges;
 }
 
 int accept_compares_tokens(const struct sampling *sampling)
@@ -130,10 +151,15 @@ struct verdict accept_decide(const struct sampling *sampling, const struct targe
     return accept_rule(sampling)->decide(sampling, targets, proposal, drafted, key);
 }
 
-static double weight_of(const struct residual *residual, double p, double q)
+/* Of a token of this p. */
+static double weight_of(const struct residual *residual, double p, const struct support *of, int32_t drawn, int32_t token)
 {
-    double taken = residual->most > 0 ? fmin(q, residual->most * p) : q;
+    double q, taken;
 
+    if (residual->several > 0)
+        return p - accept_several(residual, token);
+    q = accept_q(of, drawn, token);
+    taken = residual->most > 0 ? fmin(q, residual->most * p) : q;
     return q > 0 ? residual->of_p * p - residual->of_q * taken : p;
 }
 
@@ -144,7 +170,7 @@ int32_t accept_draw_list(const struct target_row *target, const struct support *
     double best = -INFINITY;
 
     for (int i = 0; i < target->count; i++) {
-        double p = target->p[i], weight = residual == NULL ? p : weight_of(residual, p, accept_q(q, drawn, target->best[i].token)), score;
+        double p = target->p[i], weight = residual == NULL ? p : weight_of(residual, p, q, drawn, target->best[i].token), score;
 
         if (weight <= 0)
             continue;
@@ -167,7 +193,7 @@ struct scored_token accept_gumbel_max_support(const struct target_row *target, c
     for (int i = 0; i < target->count; i++) {
         double p;
         int32_t token = told(target, q, drawn, i, &p);
-        double weight = weight_of(residual, p, accept_q(q, drawn, token));
+        double weight = weight_of(residual, p, q, drawn, token);
         float score;
 
         if (weight <= 0)

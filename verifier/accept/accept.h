@@ -35,11 +35,20 @@ enum draw_kind {
     DRAW_RESIDUAL, /* drawn from what is left of p there, with q of the rejected node */
 };
 
+enum { ACCEPT_DRAFTERS = 4 }; /* whose proposals are joined, at most */
+
 /* What is left of p once the accepted drafts have had their share of it: norm(max(0, of_p p - of_q min(q, most p))) on q's support, and p outside of
  * it. */
 struct residual {
     double of_p, of_q;
     double most; /* 0: q, however little p is */
+    int several; /* not 0: instead norm(max(0, p - the sum of these shares of the q's of so many drafters)) */
+    struct residual_share {
+        double of_q;
+        int node;                /* of the proposal, which was rejected */
+        const struct support *q; /* its q, borrowed of the proposal */
+        int32_t drawn;           /* where q is a point mass */
+    } share[ACCEPT_DRAFTERS];
 };
 
 /* A path through the proposal's nodes (its drafted tokens, by index) from the newest committed token down, each node the child of the one before it.
@@ -80,8 +89,8 @@ double accept_q(const struct support *q, int32_t drawn, int32_t token);
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn);
 /* Does the rule for this sampling decide about trees, too, and not about chains alone? */
 int accept_takes_trees(const struct sampling *sampling);
-/* About any tree, as what comes out does not depend on it? */
-int accept_takes_any_tree(const struct sampling *sampling);
+/* About what several drafters propose for one text, each by itself? */
+int accept_merges(const struct sampling *sampling);
 /* Is the target's own token known at each row (TARGET_WINNER), which drafts are compared with? */
 int accept_compares_tokens(const struct sampling *sampling);
 /* Does the rule ask for the q that each draft was drawn from? */
@@ -90,11 +99,15 @@ int accept_needs_q(const struct sampling *sampling);
 int accept_overlap_tells(const struct sampling *sampling);
 /* The same of a share of p: the sum of min(share p, q). Not for TARGET_WINNER. */
 double accept_overlap_of(const struct target_row *target, const struct support *q, int32_t drawn, double share);
+/* The same of what several q's take: the sum of min(p, their shares).  asked: the ids of all of them */
+double accept_overlap_of_several(const struct target_row *target, const struct support *asked, int32_t drawn, const struct residual *residual);
+/* The sum of a token's shares. */
+double accept_several(const struct residual *residual, int32_t token);
 /* The largest p / q on q's support, and at least 1. Not for TARGET_WINNER. */
 double accept_most(const struct target_row *target, const struct support *q, int32_t drawn);
 
 /* Draws the last token where the lead knows all of p (TARGET_LIST): the argmax of log(weight) + noise over the tokens kept.  residual: NULL to draw
- * from p */
+ * from p; q: of `several`, what the row was asked about, as below */
 int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, const struct residual *residual,
                          const struct rng_key *key, enum rng_purpose purpose);
 

@@ -5,6 +5,7 @@
  *
  * As max(0, max(0, a - b) - c) = max(0, a - (b + c)) for b, c >= 0, what is left is max(0, p - m q) but for its norm, with m the sum over the
  * rejected siblings of the norm of p_k over the share of q that was left; a rejected token, which q_(k+1) may lack, has nothing left in either form.
+ * Several drafters for one text (merge.h) have a q each.
  *
  * Or, drawn again, each of the k against all of p (SpecTr, Sun et al. 2023, k-SEQ): with probability min(1, p(x) / (rho q(x))). A token is then
  * accepted with probability min(q, p / rho) (1 - (1 - b)^k) / b, b = the sum of min(q, p / rho), and what p has more is drawn where none stands. */
@@ -42,6 +43,35 @@ static int against_what_is_left(const void *sampling, const struct target_row *t
     }
     *residual = (struct residual){.of_p = 1, .of_q = rejected};
     return -1;
+}
+
+/* The same of drafters that drew from a q each. With m_k the norm of p_k, what is left is max(0, p - the sum of m_k q_k) but for its norm. */
+static int against_what_others_leave(const struct target_row *target, const struct proposal *proposal, int first, const struct rng_key *key,
+                                     struct residual *residual)
+{
+    double norm = 1;
+    uint32_t number = 0;
+
+    *residual = (struct residual){.of_p = 1};
+    for (int node = first; node >= 0 && norm > 0 && residual->several < ACCEPT_DRAFTERS; node = accept_next_sibling(proposal, node)) {
+        int32_t token = proposal->token[node];
+        const struct support *q = &proposal->q[node];
+        double p = accept_p(target, &proposal->asked, token);
+
+        if (accept_test(rng_coin(key, RNG_ACCEPT, number++), norm * accept_q(q, token, token), p - accept_several(residual, token)))
+            return node;
+        residual->share[residual->several++] = (struct residual_share){norm, node, q, token};
+        norm = fmax(0, 1 - accept_overlap_of_several(target, &proposal->asked, token, residual));
+    }
+    return -1;
+}
+
+static int against_those_before(const void *sampling, const struct target_row *target, const struct proposal *proposal, int first,
+                                const struct rng_key *key, struct residual *residual)
+{
+    if (proposal->asked.count > 0 && proposal_parent(proposal, first) < 0)
+        return against_what_others_leave(target, proposal, first, key, residual);
+    return against_what_is_left(sampling, target, proposal, first, key, residual);
 }
 
 /* The least rho for which k draws from q, each accepted with probability min(1, p / (rho q)), take no more of any token than p has: 1 - (1 - b)^k =
@@ -114,7 +144,7 @@ struct verdict accept_descend(accept_test_siblings *test, const void *how, const
 struct verdict accept_siblings(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                                const struct rng_key *key)
 {
-    return accept_descend(against_what_is_left, sampling, targets, proposal, drafted, key);
+    return accept_descend(against_those_before, sampling, targets, proposal, drafted, key);
 }
 
 struct verdict accept_k_sequential(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,

@@ -44,9 +44,10 @@ void explained_fill(struct explained *explained, const struct sampling *sampling
     explained->residual = verdict->residual;
     explained->token = verdict->token;
     for (int i = 0; i < proposal->count; i++) {
-        int parent = proposal_parent(proposal, i), first = proposal_child(proposal, parent, parent + 1);
+        int parent = proposal_parent(proposal, i);
+        int32_t drawn, of_asked;
         const struct target_row *target = &targets[parent + 1];
-        const struct support *q = &proposal->q[first]; /* that of all drafts that follow the same token */
+        const struct support *q = proposal_q(proposal, i, &drawn), *asked = proposal_asked(proposal, i, &of_asked);
         struct explained_node *node = &explained->node[i];
 
         *node = (struct explained_node){.token = proposal->token[i], .parent = parent, .q = -1, .p = -1, .own = -1, .coin = -1};
@@ -57,9 +58,9 @@ void explained_fill(struct explained *explained, const struct sampling *sampling
             continue;
         }
         if (rule->needs_q)
-            node->q = accept_q(q, proposal->token[first], node->token);
+            node->q = accept_q(q, drawn, node->token);
         if (node->q != 0) /* else the row was not asked about it */
-            node->p = accept_p(target, q, node->token);
+            node->p = accept_p(target, asked, node->token);
         if (by_coin && node->fate != EXPLAINED_PASSED) {
             const struct rng_key here = accept_key(key, i);
 

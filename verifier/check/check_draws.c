@@ -39,15 +39,28 @@ static int32_t sibling_of(enum rule_siblings how, const struct proposal *proposa
     return siblings_draw(&drawn_from, how, before, number, coin, key);
 }
 
-void check_draws_add(struct check_draws *draws, const struct sampling *sampling, uint32_t request, int length,
-                     const struct proposal *proposal)
+static int kind_of(uint8_t source)
 {
+    int kind = 0;
+
+    while (source > 1 << kind)
+        kind++;
+    return kind;
+}
+
+void check_draws_add(struct check_draws *draws, const struct sampling *sampling, uint32_t request, int length, const struct proposal *proposal,
+                     const uint8_t *source)
+{
+    struct sampling of_kind = *sampling;
+
     for (int i = 0; i < proposal->count; i++) {
-        int first = proposal_child(proposal, proposal_parent(proposal, i), 0), depth = depth_of(proposal, i);
+        int first = proposal->asked.count > 0 ? i : proposal_child(proposal, proposal_parent(proposal, i), 0), depth = depth_of(proposal, i);
         const struct rng_key key = {.seed = sampling->seed, .request = request, .position = (uint32_t)(length + depth)};
-        uint32_t coin = rule_tree_coin(sampling, depth, proposal_parent(proposal, i) + 1);
+        uint32_t coin;
         int32_t expected;
 
+        of_kind.drafter = source != NULL ? kind_of(source[i]) : 0;
+        coin = rule_tree_coin(&of_kind, depth, proposal_parent(proposal, i) + 1);
         if (proposal->q[first].count == 0) {
             draws->certain++;
             continue;

@@ -14,8 +14,9 @@ struct check_draws {
     int32_t sent, expected;     /* the token that was sent, and the one that the weights give */
 };
 
-/* Draws the drafts of a proposal again: only those that were drawn, not point masses. `length`: tokens that were committed before it. */
-void check_draws_add(struct check_draws *draws, const struct sampling *sampling, uint32_t request, int length,
-                     const struct proposal *proposal);
+/* Draws the drafts of a proposal again: only those that were drawn, not point masses. `length`: tokens that were committed before it.
+ * source: of each draft the bit of the kind that drafted it, where several kinds' are joined; NULL: all are of the first */
+void check_draws_add(struct check_draws *draws, const struct sampling *sampling, uint32_t request, int length, const struct proposal *proposal,
+                     const uint8_t *source);
 
 #endif

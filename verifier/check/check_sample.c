@@ -152,7 +152,8 @@ static void see_proposal(void *state, const struct sequence *sequence)
     int32_t before = -1;
     int row = 0, i; /* the draft whose q is that of the second token */
 
-    check_draws_add(&trial->check->draws, &sequence->request->sampling, sequence->request->index, sequence->length, proposal);
+    check_draws_add(&trial->check->draws, &sequence->request->sampling, sequence->request->index, sequence->length, proposal,
+                    sequence->merged.is_there ? sequence->merged.source : NULL);
     trial->check->sample.drafted += proposal->count;
     if (sequence->length == trial->count && proposal->count > 0) {
         take_q(&proposal->q[0], proposal->token[0], trial->q1);

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/model_identity.h"
+#include "common/options/options_merge.h"
 #include "common/sample/rule.h"
 #include "verifier/job/audience.h"
 #include "verifier/job/comparison.h"
@@ -117,11 +118,10 @@ static enum status take_good(const struct request_list *requests, struct request
     return STATUS_OK;
 }
 
-/* What drafts, as the first drafter says it: a model by its file, or by its name where only its own rank can see it; another kind by its
+/* What drafts, as a drafter says it: a model by its file, or by its name where only its own rank can see it; another kind by its
  * name and keys and, where it reads the target's file, the target, or by what is in a file of its own. */
-static enum status identify_draft(const struct job *job, uint64_t target, uint64_t *identity)
+static enum status identify_draft(const char *name, uint64_t target, uint64_t *identity)
 {
-    const char *name = job->hello[job->world.drafter_rank[0]].model;
     const struct options_draft_kind *kind;
     char text[OPTIONS_DRAFT_TEXT];
     struct options_draft draft;
@@ -139,6 +139,19 @@ static enum status identify_draft(const struct job *job, uint64_t target, uint64
     return STATUS_OK;
 }
 
+/* The same of all kinds that draft for a request. */
+static enum status identify_drafts(const struct job *job, uint64_t target, uint64_t *identity)
+{
+    TRY(identify_draft(job->hello[job->world.drafter_rank[0]].model, target, identity));
+    for (int kind = 1; kind < options_kinds(job->options); kind++) {
+        uint64_t other;
+
+        TRY(identify_draft(job->hello[job->world.drafter_rank[kind]].model, target, &other));
+        *identity = digest_bytes(&other, sizeof other, *identity);
+    }
+    return STATUS_OK;
+}
+
 /* Tells the output what it is for. */
 static enum status begin_output(struct job *job, const struct request_list *requests)
 {
@@ -152,7 +165,7 @@ static enum status begin_output(struct job *job, const struct request_list *requ
         meant.model.cache = job->model->cache_dtype == DTYPE_BF16 ? CACHE_BF16 : CACHE_F32;
     TRY(model_identity(job->target, &terms.target));
     if (journal_terms_need_drafts(requests) && !job->options->rounds.solo && job->world.drafters > 0)
-        TRY(identify_draft(job, terms.target, &terms.draft));
+        TRY(identify_drafts(job, terms.target, &terms.draft));
     return output_begin_under(&job->output, &terms, &begun);
 }
 

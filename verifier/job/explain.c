@@ -108,6 +108,16 @@ static void write_residual(const struct residual *residual, FILE *to)
 {
     char of_p[24] = "p", of_q[72] = "";
 
+    if (residual->several > 0) {
+        fputs("drawn from what is left of p: max(0, p", to);
+        for (int i = 0; i < residual->several; i++)
+            if (residual->share[i].of_q == 1)
+                fprintf(to, " - q of %d", residual->share[i].node + 1);
+            else
+                fprintf(to, " - %.4g q of %d", residual->share[i].of_q, residual->share[i].node + 1);
+        fputs("), normalised", to);
+        return;
+    }
     if (residual->of_p != 1)
         snprintf(of_p, sizeof of_p, "%.4g p", residual->of_p);
     if (residual->of_q != 0 && residual->of_q != 1)

@@ -137,6 +137,87 @@ void merge_chains(const struct merge *merge, const struct proposal *const *from,
     take_best(&trie, most, merged);
 }
 
+/* Adds the ids of a q to rising ones. Returns how many there are then; -1: there is no room, and they are as they were. */
+static int join_ids(int32_t *ids /* [MESSAGE_MAX_SUPPORT] */, int count, const int32_t *more, int mores)
+{
+    int32_t joined[2 * MESSAGE_MAX_SUPPORT];
+    int used = 0;
+
+    if (mores == 0)
+        return count;
+    for (int i = 0, j = 0; i < count || j < mores; used++) {
+        int32_t one = i < count ? ids[i] : INT32_MAX, other = j < mores ? more[j] : INT32_MAX;
+
+        joined[used] = one < other ? one : other;
+        i += one <= other;
+        j += other <= one;
+    }
+    if (used > MESSAGE_MAX_SUPPORT)
+        return -1;
+    memcpy(ids, joined, (size_t)used * sizeof *ids);
+    return used;
+}
+
+/* How many drafts of each chain are taken: the most probable ones, as if each were as long as it may be. Where a chain ends early may follow from
+ * what was drawn in it, so the rows that it leaves stay empty: who is tested may not depend on what another, or he himself, has drawn. Before its
+ * first draft the text alone ends it. */
+static void share_out(const struct merge *merge, const struct proposal *const *from, int kinds, int most, int *taken /* [kinds] */)
+{
+    double value[MERGE_MOST]; /* of the first one that is not taken */
+
+    for (int kind = 0; kind < kinds; kind++) {
+        taken[kind] = 0;
+        value[kind] = from[kind] != NULL && from[kind]->count > 0 ? merge_rate(merge, kind, 0) : -1;
+    }
+    for (int i = 0; i < most; i++) {
+        int best = 0;
+
+        for (int kind = 1; kind < kinds; kind++)
+            best = value[kind] > value[best] ? kind : best;
+        if (value[best] < 0)
+            return;
+        if (++taken[best] < MESSAGE_MAX_DRAFT)
+            value[best] *= merge_rate(merge, best, taken[best]);
+    }
+    for (int kind = 0; kind < kinds; kind++)
+        if (from[kind] != NULL && taken[kind] > from[kind]->count)
+            taken[kind] = from[kind]->count;
+}
+
+void merge_apart(const struct merge *merge, const struct proposal *const *from, int kinds, int most, struct merged *merged)
+{
+    const struct proposal *fitting[MERGE_MOST];
+    struct proposal *to = &merged->proposal;
+    int taken[MERGE_MOST], ids = 0, roots = 0;
+
+    merged->is_there = 0;
+    for (int kind = 0; kind < kinds; kind++) {
+        const struct support *q = from[kind] != NULL ? &from[kind]->q[0] : NULL;
+        int joined =
+            q == NULL ? ids : join_ids(merged->asked, ids, q->count > 0 ? q->id : from[kind]->token, q->count > 0 ? q->count : from[kind]->count > 0);
+
+        fitting[kind] = joined >= 0 ? from[kind] : NULL;
+        ids = joined >= 0 ? joined : ids;
+        if (!merged->is_there && fitting[kind] != NULL)
+            *to = *fitting[kind];
+        merged->is_there |= fitting[kind] != NULL;
+    }
+    if (!merged->is_there)
+        return;
+    to->count = to->is_tree = 0;
+    share_out(merge, fitting, kinds, most, taken);
+    for (int kind = 0; kind < kinds; kind++)
+        for (int i = 0; i < taken[kind]; i++, to->count++) {
+            to->token[to->count] = fitting[kind]->token[i];
+            to->q[to->count] = fitting[kind]->q[i];
+            to->parent[to->count] = (int8_t)(i > 0 ? to->count - 1 : -1);
+            merged->source[to->count] = (uint8_t)(1 << kind);
+            to->is_tree |= i == 0 && to->count > 0;
+            roots += i == 0;
+        }
+    to->asked = roots > 1 ? (struct support){.count = ids, .id = merged->asked} : (struct support){0};
+}
+
 void merge_sources(const struct merged *merged, const int32_t *tokens, int count, uint8_t *source)
 {
     const struct proposal *proposal = &merged->proposal;

@@ -1,13 +1,15 @@
 /* The proposals of several drafters for one request, merged into one tree as SpecInfer's "merge-based" speculation does (Miao et al. 2024, section
  * 3.2): drafts that agree from the front are one node. Of the merged drafts the most probable are verified, by how often drafts of each kind were
  * accepted at each depth before. For rules that compare tokens alone, whose output does not depend on drafts, so they may be chosen in any way.
- * Owns those counts. Pure; allocates nothing. */
+ * For rules that ask for q each chain stays a branch of its own, with its q's: a draft that two drafters drew counts twice, and which drafts are
+ * taken may depend on what was committed, and on no token that is drafted. Owns those counts. Pure; allocates nothing. */
 #ifndef TANDEM_VERIFIER_ROUND_MERGE_H
 #define TANDEM_VERIFIER_ROUND_MERGE_H
 
 #include "common/wire/message.h"
+#include "verifier/accept/accept.h"
 
-enum { MERGE_MOST = 4 }; /* kinds of drafters */
+enum { MERGE_MOST = ACCEPT_DRAFTERS }; /* kinds of drafters */
 
 /* Of each kind, by depth: drafts that were compared with what was committed, and those that agreed; old ones count less. */
 struct merge {
@@ -16,8 +18,9 @@ struct merge {
 
 struct merged {
     int is_there;
-    struct proposal proposal;          /* without q */
+    struct proposal proposal;          /* without q where the rule asks for none; else the q's are borrowed of the chains */
     uint8_t source[MESSAGE_MAX_DRAFT]; /* of each draft: the kinds that proposed it, a bit each */
+    int32_t asked[MESSAGE_MAX_SUPPORT];      /* ids of proposal.asked */
 };
 
 /* How many of the drafts of a chain are what was committed, from the front on.  tokens: [count] committed */
@@ -30,6 +33,10 @@ double merge_rate(const struct merge *merge, int kind, int depth);
 /* Merges chains for the same committed tokens.  from: [kinds] by kind, NULL where there is none; none of them: nothing is there
  * most: drafts of the merged proposal at most, 0 .. MESSAGE_MAX_DRAFT */
 void merge_chains(const struct merge *merge, const struct proposal *const *from, int kinds, int most, struct merged *merged);
+/* The same for rules that ask for q: chains side by side, the more of each the more of its drafts were accepted at each depth before, those of the
+ * first kind first, and as if each were as long as it may be, for where it ends may follow from what was drawn in it. Of kinds whose q's for the
+ * newest token have more than MESSAGE_MAX_SUPPORT ids together the last ones are left out. */
+void merge_apart(const struct merge *merge, const struct proposal *const *from, int kinds, int most, struct merged *merged);
 /* Which kinds proposed each of the first drafts that were accepted.  tokens: [count] of a path of the merged proposal; source: [count] */
 void merge_sources(const struct merged *merged, const int32_t *tokens, int count, uint8_t *source);
 

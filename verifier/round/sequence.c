@@ -130,7 +130,7 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->length = request->prompt_count;
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
     sequence->limit = request->prompt_count + limit;
-    sequence->linked = accept_takes_any_tree(&sequence->sampling) ? sequence->links : 1;
+    sequence->linked = accept_merges(&sequence->sampling) ? sequence->links : 1;
     for (int i = 0; i < sequence->links; i++)
         draft_link_reset(&sequence->link[i]);
     sequence->merged.is_there = 0;
@@ -167,12 +167,14 @@ enum offer sequence_offer(struct sequence *sequence, struct draft_link *link, co
 
 void sequence_merge(struct sequence *sequence, const struct merge *merge)
 {
+    static const struct merge nothing = {0}; /* is known, so that the same seed gives the same text whatever was decoded before it */
     const struct proposal *from[MERGE_MOST] = {NULL};
 
     for (int i = 0; i < sequence->linked; i++)
         from[i] = sequence->link[i].has_proposal ? &sequence->link[i].proposal : NULL;
     if (sequence->linked > 1)
-        merge_chains(merge, from, sequence->linked, sequence_wants(sequence), &sequence->merged);
+        (accept_needs_q(&sequence->sampling) ? merge_apart : merge_chains)(sequence->repeats ? &nothing : merge, from, sequence->linked,
+                                                                           sequence_wants(sequence), &sequence->merged);
 }
 
 /* The same probability for the first ids and that token, or for ids alone where it is among them. */

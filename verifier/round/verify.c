@@ -8,15 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of token ids whose logits the shards must report for one draft: q's support, where the rule needs it. */
-static int support_size(const struct sampling *sampling, const struct support *q)
+/* How many ids the row in front of a draft is asked about, whose logits the shards must report; none where no draft follows it (-1). */
+static int support_size(const struct sampling *sampling, const struct proposal *proposal, int node, const int32_t **id)
 {
-    if (!evidence_facts(sampling)->tells_support)
+    int32_t drawn;
+    const struct support *asked = node < 0 ? NULL : proposal_asked(proposal, node, &drawn);
+
+    if (asked == NULL || !evidence_facts(sampling)->tells_support)
         return 0;
-    return q->count == 0 ? 1 : q->count; /* the point mass on the drafted token */
+    *id = asked->count == 0 ? &proposal->token[node] : asked->id; /* the point mass on the drafted token */
+    return asked->count == 0 ? 1 : asked->count;
 }
 
-/* The draft whose q the row in front of it, of this number, is asked about; -1: none follows it. */
+/* The first draft behind the row of this number; -1: none follows it. */
 static int node_behind(const struct proposal *proposal, int row)
 {
     return proposal_child(proposal, row - 1, row);
@@ -119,10 +123,11 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
 
     for (int s = 0; s < count; s++) {
         const struct proposal *proposal = proposal_of(sequences[s]);
+        const int32_t *at;
 
         rows += proposal->count + 1;
         for (int i = 0; i <= proposal->count; i++)
-            ids += node_behind(proposal, i) < 0 ? 0 : support_size(&sequences[s]->sampling, &proposal->q[node_behind(proposal, i)]);
+            ids += support_size(&sequences[s]->sampling, proposal, node_behind(proposal, i), &at);
     }
     step_layout_scored(step, rows + verify_prompt_rows(verify), rows, verify_scored_rows(verify), ids);
     for (int s = 0; s < count; s++) {
@@ -131,12 +136,11 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
         int first = feed(step, sequence, proposal);
 
         for (int i = 0; i <= proposal->count; i++) {
-            int node = node_behind(proposal, i);
-            const struct support *q = &proposal->q[node < 0 ? 0 : node];
-            int size = node < 0 ? 0 : support_size(&sequence->sampling, q);
+            const int32_t *id;
+            int size = support_size(&sequence->sampling, proposal, node_behind(proposal, i), &id);
 
             if (size > 0)
-                memcpy(step->id + used, q->count == 0 ? &proposal->token[node] : q->id, (size_t)size * sizeof *step->id);
+                memcpy(step->id + used, id, (size_t)size * sizeof *step->id);
             step->output_row[output] = verify->breakage == BREAKAGE_STALE_ROW && i > 0 ? first + i - 1 : first + i;
             used += size;
             step->support_first[++output] = used;
@@ -192,8 +196,9 @@ static enum status gumbel_max(struct verify *verify, struct sequence *const *seq
         if (verdict->draw == DRAW_RESIDUAL) {
             int output = first_output[s] + verdict_row(verdict, verdict->accepted);
             struct rng_key key = shard_key(&verify->team->shard.terms[sequences[s]->slot], &verify->team->step, output);
-            struct scored_token inside = accept_gumbel_max_support(&verify->target_row[output], &proposal->q[verdict->refused],
-                                                                   proposal->token[verdict->refused], &verdict->residual, &key);
+            int32_t drawn;
+            const struct support *asked = proposal_asked(proposal, verdict->refused, &drawn);
+            struct scored_token inside = accept_gumbel_max_support(&verify->target_row[output], asked, drawn, &verdict->residual, &key);
 
             if (inside.token >= 0 && (verdict->token < 0 || inside.score > verify->winners[i].score))
                 verdict->token = inside.token;

@@ -67,6 +67,7 @@ grep -q '^ *"draft": ".*demo/draft"' "$WORK/one.json" || fail "one: the object d
 passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1 --law-contexts 4
 passes copies --verifiers 2 --draft lookup --law-contexts 4
 grep -q '^ *"draft": "lookup"' "$WORK/copies.json" || fail "copies: the object does not name its draft"
+passes joined --verifiers 1 --drafters 2 --accept multistep --temperature 1 --merge self:layers=3 --law-contexts 4 # a q each
 says copies 'nothing to draw: [0-9,]+ drafts are copies'
 # Of a rule that is not lossless it says by how much: more than chance makes of it, and the less the nearer it is to rejection.
 variation_of() { awk '$1 == "\"total_variation\":" { off = $2 + 0 } $1 == "\"total_variation_by_chance\":" { chance = $2 + 0 } END { print off - chance }' "$WORK/$1.json"; }

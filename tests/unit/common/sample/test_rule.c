@@ -97,6 +97,16 @@ static void test_rule__names_and_draws_are_those_of_the_rows(void **state)
             assert_int_equal(rule_draw(&sampling), warm ? rule_of(&sampling)->draw : RULE_DRAWS_ARGMAX);
             assert_int_equal(rule_of(&sampling)->needs_q, rule_of(&sampling)->draw == RULE_DRAWS_Q);
             assert_true(!rule_of(&sampling)->matches || rule_of(&sampling)->draw != RULE_DRAWS_Q);
+            for (int drafter = 1; drafter < 4; drafter++) /* what one draws says nothing of what another draws */
+                for (int node = 2; node < SAMPLING_MAX_DRAFT; node++) {
+                    struct sampling other = sampling;
+
+                    other.drafter = drafter;
+                    assert_int_equal(rule_coin(&other, 2), drafter * RULE_COINS + (int)rule_coin(&sampling, 2));
+                    assert_int_equal(rule_tree_coin(&other, 2, node), drafter * RULE_COINS + (int)rule_tree_coin(&sampling, 2, node));
+                    assert_true(rule_tree_coin(&sampling, SAMPLING_MAX_DRAFT - 1, node) < RULE_COINS);
+                    assert_true(sampling_digest(&other) == sampling_digest(&sampling));
+                }
             for (int depth = 0; depth < 3; depth++) {
                 assert_int_equal(rule_coin(&sampling, depth), rule_of(&sampling)->looks_on ? depth : 0);
                 for (int node = depth; node < SAMPLING_MAX_DRAFT; node++) /* other ones for each; a chain's are those of a chain */

@@ -186,17 +186,17 @@ static void test_check_draws__a_draft_is_the_draw_from_its_q(void **state)
         const struct rng_key key = {.seed = 77, .request = r, .position = 9};
 
         draft(&proposal, &q, &key);
-        check_draws_add(&draws, &sampling, r, 9, &proposal);
+        check_draws_add(&draws, &sampling, r, 9, &proposal, NULL);
     }
     assert_int_equal(draws.drawn, 1500);
     assert_int_equal(draws.wrong, 0);
     proposal.token[1] = proposal.token[1] == 5 ? 11 : 5;
-    check_draws_add(&draws, &sampling, 499, 9, &proposal);
+    check_draws_add(&draws, &sampling, 499, 9, &proposal, NULL);
     assert_int_equal(draws.wrong, 1);
     assert_int_equal(draws.request, 499);
     assert_int_equal(draws.position, 10);
     assert_int_equal(draws.sent, proposal.token[1]);
-    check_draws_add(&draws, &sampling, 499, 10, &proposal); /* drawn for other positions */
+    check_draws_add(&draws, &sampling, 499, 10, &proposal, NULL); /* drawn for other positions */
     assert_true(draws.wrong > 1);
 }
 
@@ -207,11 +207,11 @@ static void test_check_draws__what_was_not_drawn_is_not_judged(void **state)
     struct proposal proposal = {.count = 2, .token = {4, 5}};
 
     (void)state;
-    check_draws_add(&draws, &sampling, 0, 3, &proposal); /* greedy */
+    check_draws_add(&draws, &sampling, 0, 3, &proposal, NULL); /* greedy */
     sampling.temperature = 1;
-    check_draws_add(&draws, &sampling, 0, 3, &proposal); /* point masses */
+    check_draws_add(&draws, &sampling, 0, 3, &proposal, NULL); /* point masses */
     sampling.accept = ACCEPT_COUPLED;
-    check_draws_add(&draws, &sampling, 0, 3, &proposal);
+    check_draws_add(&draws, &sampling, 0, 3, &proposal, NULL);
     assert_int_equal(draws.drawn, 0);
     assert_int_equal(draws.certain, 6);
 }

@@ -237,6 +237,124 @@ static void test_sources_of_a_path(void **state)
     assert_int_equal(merge_agreed(&chain[0], path, 4), 1);
 }
 
+static void teach_depths(struct merge *merge, int kind, const int *hundredths, int depths)
+{
+    for (int depth = 0; depth < depths; depth++) {
+        merge->tested[kind][depth] = 200;
+        merge->agreed[kind][depth] = 2 * hundredths[depth];
+    }
+}
+
+/* Where a rule asks for q: what two drew is there twice, each with the q that it was drawn from, and rows are asked about all ids for the newest
+ * token. */
+static void test_apart__each_chain_stays_a_branch(void **state)
+{
+    static const int32_t a[] = {10, 11, 12}, b[] = {10, 20}, c[] = {7};
+    static const int32_t id[] = {3, 10, 30}, other[] = {10, 11}, deep[] = {11, 12};
+    static const uint32_t weight[] = {1, 1, MESSAGE_Q_SUM - 2}, half[] = {MESSAGE_Q_SUM / 2, MESSAGE_Q_SUM / 2};
+    static const int32_t token[] = {10, 11, 12, 10, 20, 7}, asked[] = {3, 7, 10, 11, 30};
+    static const int8_t parent[] = {-1, 0, 1, -1, 3, -1};
+    static const uint8_t source[] = {1, 1, 1, 2, 2, 4};
+    struct proposal chain[] = {chain_of(a, 3), chain_of(b, 2), chain_of(c, 1)};
+    const struct proposal *from[] = {&chain[0], &chain[1], &chain[2]};
+    struct merge merge = {0};
+    static struct merged merged;
+    int32_t drawn;
+
+    (void)state;
+    chain[0].q[0] = (struct support){3, id, weight};
+    chain[0].q[1] = (struct support){2, deep, half};
+    chain[1].q[0] = (struct support){2, other, half}; /* the third is a point mass */
+    merge_apart(&merge, from, 3, MESSAGE_MAX_DRAFT, &merged);
+    assert_true(merged.is_there && merged.proposal.is_tree && merged.proposal.count == 6);
+    assert_memory_equal(merged.proposal.token, token, sizeof token);
+    assert_memory_equal(merged.proposal.parent, parent, sizeof parent);
+    assert_memory_equal(merged.source, source, sizeof source);
+    assert_int_equal(merged.proposal.asked.count, 5);
+    assert_memory_equal(merged.proposal.asked.id, asked, sizeof asked);
+    assert_ptr_equal(proposal_q(&merged.proposal, 0, &drawn)->id, id);
+    assert_ptr_equal(proposal_q(&merged.proposal, 1, &drawn)->id, deep);
+    assert_ptr_equal(proposal_q(&merged.proposal, 3, &drawn)->id, other);
+    assert_true(proposal_q(&merged.proposal, 5, &drawn)->count == 0 && drawn == 7);
+    assert_ptr_equal(proposal_asked(&merged.proposal, 5, &drawn), &merged.proposal.asked);
+    assert_ptr_equal(proposal_asked(&merged.proposal, 1, &drawn)->id, deep);
+
+    from[0] = from[2] = NULL; /* one alone is its chain */
+    merge_apart(&merge, from, 3, MESSAGE_MAX_DRAFT, &merged);
+    assert_true(merged.is_there && !merged.proposal.is_tree && merged.proposal.count == 2 && merged.proposal.asked.count == 0);
+    assert_true(merged.source[0] == 2 && merged.source[1] == 2);
+    assert_ptr_equal(proposal_asked(&merged.proposal, 0, &drawn)->id, other);
+    from[1] = NULL;
+    merge_apart(&merge, from, 3, MESSAGE_MAX_DRAFT, &merged);
+    assert_false(merged.is_there);
+}
+
+/* How many of each: by what was accepted before, whatever was drafted. */
+static void test_apart__the_better_kind_has_more_rows(void **state)
+{
+    static const int32_t a[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const int good[] = {90, 90, 90, 90, 20, 20, 20, 20}, bad[] = {50, 50, 50, 50, 50, 50, 50, 50};
+    struct proposal chain[] = {chain_of(a, 8), chain_of(a, 8)};
+    const struct proposal *from[] = {&chain[0], &chain[1]};
+    struct merge merge = {0};
+    static struct merged merged;
+
+    (void)state;
+    merge_apart(&merge, from, 2, 6, &merged); /* of which nothing is known */
+    assert_true(merged.proposal.count == 6 && merged.source[2] == 1 && merged.source[3] == 2);
+    teach_depths(&merge, 0, bad, 8);
+    teach_depths(&merge, 1, good, 8); /* 0.9, 0.81, 0.73, 0.66, 0.13 beside 0.5, 0.25 */
+    for (int shift = 0; shift < 2; shift++) {
+        int of_first = 0;
+
+        merge_apart(&merge, from, 2, 6, &merged);
+        for (int i = 0; i < merged.proposal.count; i++)
+            of_first += merged.source[i] == 1;
+        assert_true(merged.proposal.count == 6 && of_first == 2);
+        for (int i = 0; i < 8; i++)
+            chain[1].token[i] += 100; /* the same, whether or not they agree */
+    }
+    for (int length = 8; length >= 1; length--) { /* nor does it matter to the other where one ends, which may follow from what was drawn */
+        int of_first = 0, of_second = 0;
+
+        chain[1].count = length;
+        merge_apart(&merge, from, 2, 6, &merged);
+        for (int i = 0; i < merged.proposal.count; i++) {
+            of_first += merged.source[i] == 1;
+            of_second += merged.source[i] == 2;
+        }
+        assert_true(of_first == 2 && of_second == (length < 4 ? length : 4));
+    }
+    merge_apart(&merge, from, 2, 0, &merged);
+    assert_true(merged.is_there && merged.proposal.count == 0 && merged.proposal.asked.count == 0);
+}
+
+/* q's that no row can be asked about together. */
+static void test_apart__kinds_without_room_are_left_out(void **state)
+{
+    static const int32_t a[] = {0}, b[] = {1};
+    static int32_t id[2][MESSAGE_MAX_SUPPORT];
+    static uint32_t weight[MESSAGE_MAX_SUPPORT];
+    struct proposal chain[] = {chain_of(a, 1), chain_of(b, 1)};
+    const struct proposal *from[] = {&chain[0], &chain[1]};
+    struct merge merge = {0};
+    static struct merged merged;
+
+    (void)state;
+    for (int i = 0; i < MESSAGE_MAX_SUPPORT; i++) {
+        id[0][i] = 2 * i;
+        id[1][i] = i < MESSAGE_MAX_SUPPORT - 1 ? 2 * i : 2 * i + 1;
+        weight[i] = MESSAGE_Q_SUM / MESSAGE_MAX_SUPPORT;
+    }
+    chain[0].q[0] = (struct support){MESSAGE_MAX_SUPPORT, id[0], weight};
+    chain[1].q[0] = (struct support){MESSAGE_MAX_SUPPORT, id[1], weight};
+    merge_apart(&merge, from, 2, 8, &merged);
+    assert_true(merged.proposal.count == 1 && merged.source[0] == 1 && merged.proposal.asked.count == 0);
+    chain[1].q[0].count--;
+    merge_apart(&merge, from, 2, 8, &merged);
+    assert_true(merged.proposal.count == 2 && merged.proposal.asked.count == MESSAGE_MAX_SUPPORT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +364,9 @@ int main(void)
         cmocka_unit_test(test_none_left_out_is_better),
         cmocka_unit_test(test_rates_are_learnt_by_kind_and_depth),
         cmocka_unit_test(test_sources_of_a_path),
+        cmocka_unit_test(test_apart__each_chain_stays_a_branch),
+        cmocka_unit_test(test_apart__the_better_kind_has_more_rows),
+        cmocka_unit_test(test_apart__kinds_without_room_are_left_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
