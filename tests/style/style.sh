@@ -111,24 +111,28 @@ grep -E "\b($kinds)\b" <<<"$stripped" | grep -vE '^verifier/accept/(evidence\.[c
     expect "what the row of a kind of evidence says (evidence_facts), so that another kind is another row"
 
 # Each header: what it owns, as a comment on its first line; then its guard, named for its path (in tests, for the test).
-for header in "${headers[@]}"; do
-    guard=TANDEM_$(tr 'a-z/.' 'A-Z__' <<<"$header")
-    head -n 1 "$header" | grep -q '^/\*' || echo "$header:1: $(head -n 1 "$header")" | expect "a comment that says what the header is"
-    [[ $header == tests/* ]] && guard=$(sed -n 's/^#ifndef \(TANDEM_TESTS_.*_H\)$/\1/p' "$header" | head -n 1)
-    grep -q "^#ifndef $guard\$" "$header" && grep -q "^#define $guard\$" "$header" || echo "$header:1:" | expect "the guard $guard"
-done
+awk '$1 == "#ifndef" { asked[FILENAME] = asked[FILENAME] " " $2 }
+     $1 == "#define" { told[FILENAME] = told[FILENAME] " " $2 " " }
+     FNR == 1 { header[++headers] = FILENAME; if (!/^\/\*/) print FILENAME ":1: " $0 "\n    expected: a comment that says what the header is" }
+     END { for (i = 1; i <= headers; i++) {
+               path = header[i]; guard = "TANDEM_" toupper(path); gsub(/[\/.]/, "_", guard)
+               if (path ~ /^tests\//) { match(asked[path] " ", / TANDEM_TESTS_[A-Z0-9_]*_H /); guard = RSTART ? substr(asked[path], RSTART + 1, RLENGTH - 2) : "TANDEM_TESTS_.._H" }
+               if (!index(asked[path] " ", " " guard " ") || !index(told[path], " " guard " ")) print path ":1:\n    expected: the guard " guard } }' "${headers[@]}" >>"$faults"
 
 # Noun first: what a header declares begins with the header's name, or with the name of the struct or folder it is about.
-# names.allowed has the words of headers that are about a second noun.
-for header in "${headers[@]}"; do
-    noun=$(basename "$header" .h)
-    folder=$(basename "$(dirname "$header")")
-    words="$noun|$folder|$(awk -v h="$header" '$1 == h { print $2 }' tests/style/names.allowed | paste -sd'|')"
-    structs=$(grep -oE '^struct [a-z_0-9]+' "$header" | cut -d' ' -f2 | paste -sd'|')
-    grep -nHE '^(extern )?[a-z][a-z_0-9 ]*[ *]+[a-z_0-9]+\(' "$header" | grep -vE ':(static|typedef|return|#)' |
-        sed -E 's/ *__attribute__.*//; s/^([^:]+:[0-9]+):.*[ *]([a-z_0-9]+)\(.*/\1:\2/' | grep -vE ":($words${structs:+|$structs})(_|$)" |
-        grep '^common\|^drafter\|^verifier' | expect "a name that begins with $noun (or a line in tests/style/names.allowed)"
-done
+# names.allowed has the words of headers that are about a second noun. What a compiler defines begins with __.
+awk 'FILENAME == "tests/style/names.allowed" { more[$1] = more[$1] " " $2; next }
+     FNR == 1 { parts = split(FILENAME, part, "/"); noun = substr(part[parts], 1, length(part[parts]) - 2); words[FILENAME] = noun " " part[parts - 1] more[FILENAME] }
+     match($0, /^struct [a-z_0-9]+/) { words[FILENAME] = words[FILENAME] " " substr($0, 8, RLENGTH - 7) }
+     /^(extern )?[a-z][a-z_0-9 ]*[ *]+[a-z_0-9]+\(/ && !/^(static|typedef|return)/ {
+         text = $0; sub(/ *__attribute__.*/, "", text)
+         while (match(text, /[ *][a-z_0-9]+\(/)) { name = substr(text, RSTART + 1, RLENGTH - 2); text = substr(text, RSTART + RLENGTH - 1) }
+         declared[++count] = FILENAME ":" FNR; file[count] = FILENAME; of[count] = name; about[count] = noun }
+     END { for (i = 1; i <= count; i++) {
+               begins = index(of[i], "__") == 1; n = split(words[file[i]], word, " ")
+               for (j = 1; j <= n; j++) begins += of[i] == word[j] || index(of[i], word[j] "_") == 1
+               if (!begins) print declared[i] ": " of[i] "\n    expected: a name that begins with " about[i] " (or a line in tests/style/names.allowed)" } }' \
+    tests/style/names.allowed $(printf '%s\n' "${headers[@]}" | grep '^common\|^drafter\|^verifier') >>"$faults"
 
 grep -nHE '\b(TODO|FIXME|XXX)\b' "${code[@]}" | grep -v 'XXXXXX' | expect "an issue, not a note"
 find common drafter verifier launch tests proto \( -iname '*util*' -o -iname '*helper*' -o -iname '*misc*' \) | sed 's/$/:1:/' | expect "a name that says what the file is about"
@@ -137,12 +141,15 @@ grep -nHE '^[a-zA-Z].*\b[a-z_]*(rollback|helper|util|manager|handler|candidate|v
 grep -nHE '\s+$' "${code[@]}" | expect "no space at the end of a line"
 
 # A mutant (tests/mutants) quotes one place of its file, and one only: what moves code moves its mutants.
-for mutant in tests/mutants/*/*.mutant; do
-    awk 'NR == FNR { if (/^file: /) ARGV[2] = substr($0, 7); else if (/^-/) quoted = quoted (quoted == "" ? "" : "\n") substr($0, 2); next }
-         { text = text $0 "\n" }
-         END { at = index(text, quoted); exit !(quoted != "" && at && !index(substr(text, at + length(quoted)), quoted)) }' "$mutant" its_file ||
-        echo "$mutant:1: $(sed -n 's/^file: //p' "$mutant")" | expect "a quotation that this file has once"
-done
+awk 'function judge(at) {
+         if (mutant == "") return
+         if (!(file in text)) { while ((getline line <file) > 0) text[file] = text[file] line "\n"; close(file) }
+         at = index(text[file], quoted)
+         if (quoted == "" || !at || index(substr(text[file], at + length(quoted)), quoted)) print mutant ":1: " file "\n    expected: a quotation that this file has once" }
+     FNR == 1 { judge(); mutant = FILENAME; file = quoted = "" }
+     /^file: / { file = substr($0, 7) }
+     /^-/ { quoted = quoted (quoted == "" ? "" : "\n") substr($0, 2) }
+     END { judge() }' tests/mutants/*/*.mutant >>"$faults"
 
 # counted README NUMBER WORDS: it says how many there are, and wherever it does it is this number.
 counted() {
