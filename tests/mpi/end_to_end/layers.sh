@@ -78,7 +78,7 @@ refused 64 "--dry-run is not for tandem layers, which runs no job" layers "${LIN
 refused 64 "--tokens is '1', expected a whole number from 2" layers "${LINE[@]}" --tokens 1
 # Two texts are enough, and so many tokens and no more; of one text there is no error.
 "$tandem" layers "${LINE[@]}" --max-tokens 100 --tokens 16 --least 5 --prompts "$WORK/some.in" >"$WORK/out" 2>"$WORK/err" || fail "few tokens: exit $?: $(cat "$WORK/err")"
-expect "few tokens: $(cat "$WORK/out")" 'grep -q "^16 tokens of the target.s own in 2 texts" "$WORK/out" && [ "$(grep -cE "^ +5  [01]\.[0-9]{3}      -  " "$WORK/out")" = 1 ]'
+expect "few tokens: $(cat "$WORK/out")" 'grep -q "^16 tokens of the target.s own in 2 texts" "$WORK/out" && [ "$(grep -cE "^ +5  [01]\.[0-9]{3}      - " "$WORK/out")" = 1 ]'
 refused 66 "$WORK/none: No such file" layers "${LINE[@]}" --prompts "$WORK/none"
 refused 74 "--json $WORK/none/x: No such file" layers "${LINE[@]}" --json "$WORK/none/x"
 cp "$WORK/some.in" "$WORK/kept.in"
