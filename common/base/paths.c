@@ -150,6 +150,14 @@ static int is_gguf(const struct dirent *entry)
     return paths_end_in(entry->d_name, ".gguf");
 }
 
+int paths_are_one(const char *a, const char *b)
+{
+    struct stat first, second;
+
+    return a != NULL && b != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 && (S_ISREG(first.st_mode) || S_ISDIR(first.st_mode)) &&
+           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 int paths_gguf(const char *model, char *path, size_t size)
 {
     char config[PATH_MAX];

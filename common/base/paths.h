@@ -22,6 +22,8 @@ void paths_tell_taken(const char *option, const char *model);
 /* Whether there is something at the path that --`option` was given: STATUS_NOINPUT, with one logged line, where not. NULL: it was not given.
  * others: what the option takes beside models, "a|b|c", for whoever misspelt that; "": nothing */
 enum status paths_check(const char *option, const char *model, const char *others);
+/* Is there one file or folder that both name? Devices and pipes are none. NULL names nothing. */
+int paths_are_one(const char *a, const char *b);
 /* Is `end` the end of the path, as ".gguf" is? */
 int paths_end_in(const char *path, const char *end);
 /* How many GGUF files `model` may mean: 1 for a .gguf file, or as many as a folder without config.json has; 0 for anything else. `path` gets the

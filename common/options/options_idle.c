@@ -3,6 +3,7 @@
 #include "common/options/options_merge.h"
 #include "common/sample/distribution.h"
 #include "common/sample/rule.h"
+#include <stdio.h>
 #include <string.h>
 
 static size_t size_of(enum option_kind kind)
@@ -37,10 +38,18 @@ int options_is_default(const struct options *options, const struct option_entry 
     return memcmp((const char *)options + entry->at, (const char *)&none + entry->at, size_of(entry->kind)) == 0;
 }
 
-static int is_named(const struct option_entry *entry, const char *const *names)
+void options_add_name(struct options_names *names, const char *name)
+{
+    size_t used = strlen(names->text);
+
+    snprintf(names->text + used, sizeof names->text - used, "%s--%s", used > 0 ? ", " : "", name);
+    names->count++;
+}
+
+int options_is_named(const char *name, const char *const *names)
 {
     for (; *names != NULL; names++)
-        if (strcmp(entry->name, *names) == 0)
+        if (strcmp(name, *names) == 0)
             return 1;
     return 0;
 }
@@ -77,8 +86,8 @@ static const char *why_idle(const struct options *options, const struct option_e
     if (own == NULL || (strcmp(entry->name, "draft-length") == 0 && options->rounds.shape.kind == TREE_OWN))
         return NULL; /* such trees fill a length in */
     if (!options_drafts(options))
-        return of != NULL || entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts) ? "nothing is drafted" : NULL;
-    if (is_named(entry, of_kinds) && !kinds_draw(options))
+        return of != NULL || entry->affects_results == RESULTS_DRAFTED || options_is_named(entry->name, of_drafts) ? "nothing is drafted" : NULL;
+    if (options_is_named(entry->name, of_kinds) && !kinds_draw(options))
         return "what drafts has no distribution to draw from";
     if (strcmp(entry->name, "branches") == 0 && options->rounds.run_ahead == RUN_AHEAD_OFF)
         return "--run-ahead is off";
@@ -86,7 +95,7 @@ static const char *why_idle(const struct options *options, const struct option_e
     if (strcmp(entry->name, "branches") == 0 && options->rounds.shape.kind != TREE_CHAIN && options->rounds.draft_length != 1)
         return "no drafter runs ahead of a tree";
     if (options->rounds.draft_length == 0 && strcmp(entry->name, "draft-length") != 0 &&
-        (entry->affects_results == RESULTS_DRAFTED || is_named(entry, of_drafts)))
+        (entry->affects_results == RESULTS_DRAFTED || options_is_named(entry->name, of_drafts)))
         return "--draft-length is 0";
     if (of != NULL && of != rule_row(sampling->accept))
         return "--accept is another rule";

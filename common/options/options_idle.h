@@ -13,6 +13,14 @@ struct options_idle {
     int lines_may;    /* a line of prompts may ask for what makes it count */
 };
 
+/* Names of options for a line of words, "--a, --b". Begins empty: {0}. */
+struct options_names {
+    char text[512];
+    int count;
+};
+void options_add_name(struct options_names *names, const char *name);
+/* Is this name in a list that NULL ends? */
+int options_is_named(const char *name, const char *const *names);
 /* Has it the value that it has where nobody gives it? Some are filled in by others: --draft-deadline, --max-sequences. */
 int options_is_default(const struct options *options, const struct option_entry *entry);
 /* The rule whose number it is: its name begins with the rule's (--lenience, --typical-delta). NULL: it belongs to none. */

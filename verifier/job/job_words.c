@@ -55,21 +55,17 @@ static void say_what_is_idle(const struct job *job)
     int count = options_find_idle(job->options, idle);
 
     for (int i = 0; i < count; i++) {
-        char names[512] = "";
+        struct options_names names = {0};
         const char *why = idle[i].why;
-        int others = -1;
 
         for (int j = i; why != NULL && j < count; j++) {
-            size_t used = strlen(names);
-
             if (idle[j].why != why)
                 continue;
-            others++;
-            snprintf(names + used, sizeof names - used, "%s--%s", used > 0 ? ", " : "", idle[j].name);
+            options_add_name(&names, idle[j].name);
             idle[j].why = NULL; /* told */
         }
         if (why != NULL)
-            log_info("%s change%s nothing%s: %s", names, others > 0 ? "" : "s",
+            log_info("%s change%s nothing%s: %s", names.text, names.count > 1 ? "" : "s",
                      idle[i].lines_may && job->options->input.prompts != NULL ? ", but in lines that ask for more themselves" : "", why);
     }
 }

@@ -68,15 +68,6 @@ static enum status compare_vocabularies(const char *target, const struct tokeniz
     return STATUS_DATA;
 }
 
-/* Writing results over the prompts that they are for would lose both. */
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat first, second;
-
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && S_ISREG(first.st_mode) && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
-}
-
 /* A name of this program's own input, which is another one in each rank. */
 static int is_own_input(const char *path)
 {
@@ -88,10 +79,11 @@ static int is_own_input(const char *path)
     return is_one;
 }
 
-/* Are these the same file? Names are compared too, for a file may not exist yet. "-" is no file, and NULL was not asked for. */
+/* Are these the same file? Writing results over the prompts that they are for would lose both. Names are compared too, for a file may not exist yet.
+ * "-" is no file, and NULL was not asked for. */
 static int collide(const char *a, const char *b)
 {
-    return a != NULL && b != NULL && strcmp(a, "-") != 0 && (strcmp(a, b) == 0 || is_same_file(a, b));
+    return a != NULL && b != NULL && strcmp(a, "-") != 0 && (strcmp(a, b) == 0 || paths_are_one(a, b));
 }
 
 /* The file of a --merge; NULL: it has none. */

@@ -1,6 +1,7 @@
 #include "launch/bench/alpha/alpha_command.h"
 
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "common/options/options_idle.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 /* The name of the option that an argument begins with, of `length`; NULL: none of them. */
 static const char *own_name(const struct alpha_command_own *own, const char *argument, size_t length)
@@ -22,24 +23,55 @@ static const char *own_name(const struct alpha_command_own *own, const char *arg
     return NULL;
 }
 
+/* Of a run, and promising something else than is done here. */
+static const char *const refused[] = {"dry-run",      "output", "resume", "merge", "synthetic-acceptance", "stats", "trace", "explain",
+                                      "explain-page", "hosts",  "check",  NULL};
+
+static enum status refuse(const char *name, const char *command)
+{
+    log_error("--%s is not for tandem %s, which runs no job", name, command);
+    return STATUS_USAGE;
+}
+
+/* An option of a run, with its value where that is a word of its own. */
+static enum status keep(const struct alpha_command_own *own, int argc, char **argv, int *at, char **left, int *count)
+{
+    const char *text = argv[*at];
+    const struct option_entry *entry;
+    char name[64] = "";
+
+    if (strncmp(text, "--", 2) == 0)
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
+    entry = option_find(name);
+    left[(*count)++] = argv[(*at)++];
+    if (entry == NULL)
+        return STATUS_OK; /* who reads the options says so */
+    if (options_is_named(entry->name, refused))
+        return refuse(entry->name, own->command);
+    if (strchr(text, '=') == NULL && *at < argc && option_takes_next(entry, argc, argv, *at))
+        left[(*count)++] = argv[(*at)++];
+    return STATUS_OK;
+}
+
 enum status alpha_command_take(const struct alpha_command_own *own, int argc, char **argv, char **left, int *count)
 {
     *count = 0;
     left[(*count)++] = argv[0];
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc;) {
         char *argument = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : argv[i] + strlen(argv[i]);
         size_t length = strcspn(argument, "=");
         const char *name = own_name(own, argument, length);
 
         if (name == NULL) {
-            left[(*count)++] = argv[i];
+            TRY(keep(own, argc, argv, &i, left, count));
             continue;
         }
-        if (argument[length] == '\0' && i + 1 == argc) {
+        if (argument[length] == '\0' && ++i == argc) {
             log_error("--%s needs a value", name);
             return STATUS_USAGE;
         }
-        TRY(own->take(own->state, name, argument[length] == '=' ? argument + length + 1 : argv[++i]));
+        TRY(own->take(own->state, name, argument[length] == '=' ? argument + length + 1 : argv[i]));
+        i++;
     }
     return STATUS_OK;
 }
@@ -57,61 +89,25 @@ enum status alpha_command_read(const char *name, const char *text, int low, int 
     return STATUS_USAGE;
 }
 
-/* Of a run, and promising something else than is done here. */
-static const char *const refused[] = {"dry-run",      "output", "resume", "merge", "synthetic-acceptance", "stats", "trace", "explain",
-                                      "explain-page", "hosts",  "check",  NULL};
-
-static enum status refuse(const char *name, const char *command)
-{
-    log_error("--%s is not for tandem %s, which runs no job", name, command);
-    return STATUS_USAGE;
-}
-
-static int is_named(const char *name, const char *const *names)
-{
-    for (; *names != NULL; names++)
-        if (strcmp(name, *names) == 0)
-            return 1;
-    return 0;
-}
-
-enum status alpha_command_refuse(char *const *argv, const char *command)
-{
-    for (; *argv != NULL; argv++) {
-        char name[32];
-
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(*argv, "="), *argv);
-        if (strncmp(name, "--", 2) == 0 && is_named(name + 2, refused))
-            return refuse(name + 2, command);
-    }
-    return STATUS_OK;
-}
-
 static int changes_nothing(const struct options *options, const struct option_entry *entry, const char *const *used, int greedy)
 {
     static const char *const of_jobs[] = {"verifiers", "drafters", "plain-results", "drain-seconds", NULL};
     static const char *const filled_in[] = {"draft-deadline", "max-sequences", "solo", NULL}; /* by others than the user */
 
-    if (options_is_default(options, entry) || is_named(entry->name, used) || is_named(entry->name, filled_in))
+    if (options_is_default(options, entry) || options_is_named(entry->name, used) || options_is_named(entry->name, filled_in))
         return 0;
-    return entry->group == OPTION_SPECULATION || (greedy && entry->group == OPTION_SAMPLING) || is_named(entry->name, of_jobs);
+    return entry->group == OPTION_SPECULATION || (greedy && entry->group == OPTION_SAMPLING) || options_is_named(entry->name, of_jobs);
 }
 
 void alpha_command_say_idle(const struct options *options, const char *command, const char *const *used, int greedy)
 {
-    char names[512] = "";
-    int others = -1;
+    struct options_names names = {0};
 
-    for (int i = 0; i < option_count; i++) {
-        size_t length = strlen(names);
-
-        if (!changes_nothing(options, &option_table[i], used, greedy))
-            continue;
-        others++;
-        snprintf(names + length, sizeof names - length, "%s--%s", length > 0 ? ", " : "", option_table[i].name);
-    }
-    if (others >= 0)
-        log_info("%s change%s nothing here: tandem %s runs no rounds%s", names, others > 0 ? "" : "s", command,
+    for (int i = 0; i < option_count; i++)
+        if (changes_nothing(options, &option_table[i], used, greedy))
+            options_add_name(&names, option_table[i].name);
+    if (names.count > 0)
+        log_info("%s change%s nothing here: tandem %s runs no rounds%s", names.text, names.count > 1 ? "" : "s", command,
                  greedy ? ", and the target decodes greedily" : "");
 }
 
@@ -126,13 +122,6 @@ enum status alpha_command_check(const struct options *options, const char *comma
     return STATUS_USAGE;
 }
 
-static int is_same(const char *a, const char *b)
-{
-    struct stat first, second;
-
-    return a != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
 /* Is it among what is read: the prompts, a draft's corpus, a model or a file of its folder? */
 static int is_read(const char *path, const struct options *options)
 {
@@ -140,23 +129,29 @@ static int is_read(const char *path, const struct options *options)
     char folder[PATH_MAX];
 
     snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path), slash == NULL ? "." : path);
-    return is_same(options->input.prompts, path) || is_same(options->model.draft_way.file, path) || is_same(options->model.target, path) ||
-           is_same(options->model.draft, path) || is_same(options->model.target, folder) || is_same(options->model.draft, folder);
+    return paths_are_one(options->input.prompts, path) || paths_are_one(options->model.draft_way.file, path) ||
+           paths_are_one(options->model.target, path) || paths_are_one(options->model.draft, path) || paths_are_one(options->model.target, folder) ||
+           paths_are_one(options->model.draft, folder);
 }
 
-enum status alpha_command_check_json(const char *path, const struct options *options)
+enum status alpha_command_check_json(const char *path, const struct options *const *options, int count)
 {
-    struct stat there;
-    int is_there;
+    int is_there, is_input = 0;
     FILE *file;
 
     if (path == NULL)
         return STATUS_OK;
-    if (strcmp(path, "-") == 0 || is_read(path, options)) {
-        log_error(strcmp(path, "-") == 0 ? "--json is %s, expected a file" : "--json %s is of what is read here, expected another file", path);
+    if (strcmp(path, "-") == 0) {
+        log_error("--json is -, expected a file");
         return STATUS_USAGE;
     }
-    is_there = stat(path, &there) == 0;
+    for (int i = 0; i < count; i++)
+        is_input |= is_read(path, options[i]);
+    if (is_input) {
+        log_error("--json %s is of what is read here, expected another file", path);
+        return STATUS_USAGE;
+    }
+    is_there = access(path, F_OK) == 0;
     file = fopen(path, "a");
     if (file != NULL && fclose(file) == 0) {
         if (!is_there)

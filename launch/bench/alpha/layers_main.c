@@ -64,7 +64,6 @@ static enum status parse(struct command *command)
     static const char *const used[] = {NULL};
 
     command->argv[command->argc] = NULL;
-    TRY(alpha_command_refuse(command->argv, "layers"));
     command->argv[command->argc++] = solo;
     command->argv[command->argc] = NULL;
     TRY(options_parse(command->argc, command->argv, &command->options));
@@ -176,11 +175,11 @@ static enum status write_json(const struct command *command, const struct layer_
 static enum status run(struct command *command, struct layer_result *result, int argc, char **argv)
 {
     static const char *const own[] = {"draft", "json", "least", "tokens", NULL};
-    const struct alpha_command_own options = {own, take, command};
+    const struct alpha_command_own taken = {"layers", own, take, command};
 
-    TRY(alpha_command_take(&options, argc, argv, command->argv, &command->argc));
+    TRY(alpha_command_take(&taken, argc, argv, command->argv, &command->argc));
     TRY(parse(command));
-    TRY(alpha_command_check_json(command->json, &command->options));
+    TRY(alpha_command_check_json(command->json, &command->terms.target, 1));
     TRY(layer_search(&command->terms, result));
     print_result(result);
     return command->json != NULL ? write_json(command, result) : STATUS_OK;

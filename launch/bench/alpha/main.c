@@ -80,7 +80,7 @@ static enum status take(void *state, const char *name, char *value)
 static enum status take_own(struct command *command, int argc, char **argv)
 {
     static const char *const own[] = {"draft", "json", "tokens", NULL};
-    const struct alpha_command_own options = {own, take, command};
+    const struct alpha_command_own options = {"alpha", own, take, command};
 
     TRY(alpha_command_take(&options, argc, argv, command->argv, &command->argc));
     for (int i = 1; i < command->argc; i++) {
@@ -116,7 +116,6 @@ static enum status parse(struct command *command, const char *draft, struct opti
         argv[argc++] = (char *)(uintptr_t)draft;
     }
     argv[argc] = NULL;
-    TRY(alpha_command_refuse(argv, "alpha"));
     TRY(options_parse(argc, argv, options));
     if (!command->sets_sequences)
         options->rounds.max_sequences = SEQUENCES;
@@ -334,8 +333,7 @@ static enum status run(struct command *command, int argc, char **argv)
 
     TRY(take_own(command, argc, argv));
     TRY(parse_all(command));
-    for (int d = 0; d < command->terms.drafts; d++)
-        TRY(alpha_command_check_json(command->json, &command->draft[d]));
+    TRY(alpha_command_check_json(command->json, command->terms.draft, command->terms.drafts));
     TRY(alpha_measure(&command->terms, &result));
     if (result.tokens == 0) {
         log_error("no prompt could be completed");

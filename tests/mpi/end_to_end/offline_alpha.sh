@@ -111,6 +111,10 @@ refused 64 "--explain-page is not for tandem alpha" --prompt a --explain-page "$
 refused 64 "--prompts is -, expected a file" --prompts -
 refused 64 "--perplexity is not for tandem alpha, which scores no text" --perplexity "$WORK/some.in"
 refused 64 "--explain is not for tandem alpha" --explain
+for value in --explain --json; do # which is a text here, and no option
+    "$tandem" alpha --draft lookup --prompt "$value" --tokens 4 >"$WORK/out" 2>"$WORK/err"
+    expect "$value as a prompt: exit $?: $(cat "$WORK/err")" 'grep -q "^4 tokens of the target.s own in 1 text" "$WORK/out"'
+done
 "$tandem" alpha --draft lookup --prompts "$WORK/some.in" --tokens 50 --draft-length 2 --draft-temperature 2 --support 64 >"$WORK/out" 2>"$WORK/err"
 expect "idle options: exit $?: $(cat "$WORK/err")" '! grep -q "drafts: 2" "$WORK/out" &&
     grep -q -- "--draft-length, --draft-temperature change nothing here: tandem alpha runs no rounds$" "$WORK/err"'
