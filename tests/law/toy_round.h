@@ -31,7 +31,7 @@ struct toy_run {
     struct tree_shape shape;  /* of what it proposes */
     struct draft_copies copies; /* beside the model */
     int lookahead;              /* the target drafts for itself, in place of the model */
-    int merges; /* a second drafter draws for each sequence, too, from q at twice the temperature, and behind its first draft may copy; what both
+    int merges; /* a second drafter draws for each sequence, too, from p at twice the temperature, and ends behind one token of the law; what both
                    propose is merged by what was accepted before */
     int run_ahead;    /* the drafter does, after each proposal, for 1 to 6 texts, until a message comes */
     double loss;      /* share of proposals, and of commits to the drafter, that get lost */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { CONTEXT = 40, ROOM = 4, PROMPT = 3 };
+enum { CONTEXT = 40, ROOM = 4, PROMPT = 3, LINKS = 2 };
 
 struct rig {
     struct arena arena;
@@ -21,7 +21,7 @@ static int32_t prompt[PROMPT] = {30, 31, 32};
 static const int32_t ids[] = {5, 6, 7, 8, 9};
 static const uint32_t weights[] = {65532, 1, 1, 1, 1};
 
-static int open_rig(void **state)
+static int open_rig_of(void **state, int links)
 {
     struct rig *rig = calloc(1, sizeof *rig);
 
@@ -30,11 +30,21 @@ static int open_rig(void **state)
     rig->request = (struct request){
         .tokens = prompt, .prompt_count = PROMPT, .sampling = sampling_default, .max_tokens = 10, .draft_length = 4};
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &rig->tokenizer), STATUS_OK);
-    assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM, 1), "a sequence"), STATUS_OK);
-    sequence_init(&rig->sequence, &rig->arena, 2, CONTEXT, ROOM, 1);
+    assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM, links), "a sequence"), STATUS_OK);
+    sequence_init(&rig->sequence, &rig->arena, 2, CONTEXT, ROOM, links);
     assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     rig->sequence.link[0].wanted = 4;
     return 0;
+}
+
+static int open_rig(void **state)
+{
+    return open_rig_of(state, 1);
+}
+
+static int open_merging_rig(void **state)
+{
+    return open_rig_of(state, LINKS);
 }
 
 static int close_rig(void **state)
@@ -238,6 +248,50 @@ static void test_sequence__a_text_is_to_repeat_where_nothing_but_its_seed_decide
         rig->request.adaptive = cases[i].adaptive;
         assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, NULL, NULL, 0, CONTEXT), STATUS_OK);
         assert_int_equal(rig->sequence.repeats, cases[i].repeats);
+    }
+}
+
+/* One draft is verified: that of the kind that was right before, but where the same seed is to give the same text whatever was decoded before it. */
+static void test_sequence__several_drafts_are_joined_by_what_was_accepted_where_no_text_is_to_repeat(void **state)
+{
+    static const struct {
+        double temperature;
+        int accept, adaptive, length, count;
+        int32_t token;
+    } cases[] = {
+        {0, ACCEPT_REJECTION, 0, 1, 1, 8},   {0.8, ACCEPT_COUPLED, 0, 1, 1, 8},   {0.8, ACCEPT_MULTISTEP, 1, 1, 1, 8},
+        {0.8, ACCEPT_MULTISTEP, 0, 1, 1, 5}, {0.8, ACCEPT_MULTISTEP, 0, 4, 2, 5}, {0, ACCEPT_REJECTION, 0, 4, 2, 5},
+    };
+    struct rig *rig = *state;
+    struct merge merge = {0};
+
+    for (int i = 0; i < 100; i++) {
+        merge_learn(&merge, 0, 1, 0);
+        merge_learn(&merge, 1, 1, 1);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct proposal *proposal;
+
+        sequence_close(&rig->sequence);
+        rig->request.sampling.temperature = cases[i].temperature;
+        rig->request.sampling.accept = cases[i].accept;
+        rig->request.adaptive = cases[i].adaptive;
+        rig->request.draft_length = cases[i].length;
+        assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, NULL, NULL, 0, CONTEXT), STATUS_OK);
+        for (int kind = 0; kind < LINKS; kind++) {
+            struct proposal one = fitting(rig);
+
+            one.count = 1;
+            one.token[0] = kind == 0 ? 5 : 8;
+            one.q[0] = (struct support){.count = 4, .id = ids, .weight = weights};
+            rig->sequence.link[kind].wanted = 1;
+            assert_int_equal(sequence_offer(&rig->sequence, &rig->sequence.link[kind], &one), OFFER_TAKEN);
+        }
+        sequence_merge(&rig->sequence, &merge);
+        proposal = sequence_proposal(&rig->sequence);
+        assert_int_equal(proposal->count, cases[i].count);
+        assert_int_equal(proposal->token[0], cases[i].token);
+        assert_int_equal(proposal->asked.count, cases[i].count > 1 && cases[i].accept == ACCEPT_MULTISTEP ? 4 : 0);
     }
 }
 
@@ -478,6 +532,8 @@ int main(void)
         RIGGED(test_sequence__offer_refuses_what_was_drafted_on_something_else),
         RIGGED(test_sequence__offer_of_a_tree_is_taken_where_the_rule_decides_about_it),
         RIGGED(test_sequence__a_text_is_to_repeat_where_nothing_but_its_seed_decides),
+        cmocka_unit_test_setup_teardown(test_sequence__several_drafts_are_joined_by_what_was_accepted_where_no_text_is_to_repeat, open_merging_rig,
+                                        close_rig),
         RIGGED(test_sequence__offer_of_more_than_was_asked_for_is_cut),
         RIGGED(test_sequence__what_is_drafted_ahead_lies_on_the_shelf_until_its_tokens_are_committed),
         RIGGED(test_sequence__of_several_texts_that_which_is_committed_is_taken),
