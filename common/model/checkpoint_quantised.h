@@ -1,6 +1,6 @@
 /* Linear maps as AWQ, GPTQ and FP8 keep them: several tensors for each, packed across rows. A row is made of them as it is asked for: 4 bits become
- * Q4_0, or Q5_0 where a zero point is another than 8, with the same values (q - z) s and no rounding; FP8 becomes F8, whose blocks of 128 columns
- * have the scale beside them, or, where that is not one scale, BF16: value times scale, rounded once. Owns nothing; the tensors are the checkpoint's.
+ * Q4_Z, with the same values (q - z) s and no rounding; FP8 becomes F8, whose blocks of 128 columns have the scale beside them, or, where that is
+ * not one scale, BF16: value times scale, rounded once. Owns nothing; the tensors are the checkpoint's.
  * Invariant: what was found has the sizes that its rows are made with. For the checkpoint and packing.c. */
 #ifndef TANDEM_COMMON_MODEL_CHECKPOINT_QUANTISED_H
 #define TANDEM_COMMON_MODEL_CHECKPOINT_QUANTISED_H
