@@ -202,6 +202,15 @@ static inline void backend_see_chain(struct rows *rows, int r, int first, int i)
     rows->ancestors[r] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - i % BACKEND_MAX_ROWS);
 }
 
+/* How many rows a step of so many had best have, at most `most`, where steps of few shapes are recorded: 1, 2, 4 or a multiple of 8, which is what
+ * the kernels take at once. */
+static inline int backend_padded(int rows, int most)
+{
+    int padded = rows <= 2 ? rows : rows <= 4 ? 4 : (rows + 7) / 8 * 8;
+
+    return padded < most ? padded : most;
+}
+
 /* A query of a row that a head has made. */
 struct kept_query {
     int row;     /* of the last head */
@@ -383,8 +392,9 @@ struct backend_output {
      * the scaled row; a device's sum is of the same terms but for their rounding, in an order of its own. */
     void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
     /* The same in three parts, of which the second belongs to what is recorded: before the operations of the step, behind its head, behind
-     * replay or what takes its place. ask_begin returns what the second part depends on, for replay. */
-    uint64_t (*ask_begin)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+     * replay or what takes its place. ask_begin returns what the second part depends on, for replay.
+     * padded: as many are asked, the last one again for each row behind `count`, and have no answer */
+    uint64_t (*ask_begin)(struct backend_context *context, int32_t first, struct kept_query *queries, int count, int padded);
     void (*ask_run)(struct backend_context *context);
     void (*ask_end)(struct backend_context *context);
 

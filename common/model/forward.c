@@ -131,12 +131,45 @@ static void embed(struct forward *forward, const struct rows *rows, const int32_
 }
 
 /* May the device do the step by itself from its rows on, as recorded? */
-static int is_alone(const struct forward *forward, const struct rows *rows)
+static int is_alone(const struct forward *forward, int rows)
 {
     const struct model *model = forward->model;
 
-    return model->backend->step.replay != NULL && rows->count <= BACKEND_MAX_ROWS &&
-           (model->group->size == 1 || group_sums_alone(model->group, numbers_of(forward, rows->count)));
+    return model->backend->step.replay != NULL && rows <= BACKEND_MAX_ROWS &&
+           (model->group->size == 1 || group_sums_alone(model->group, numbers_of(forward, rows)));
+}
+
+/* Rows with copies of one of them, which compute the same numbers and write them to the same places: so steps of few shapes are recorded. */
+struct padded {
+    struct rows rows;
+    int32_t token[BACKEND_MAX_ROWS], position[BACKEND_MAX_ROWS], slot[BACKEND_MAX_ROWS], place[BACKEND_MAX_ROWS], base[BACKEND_MAX_ROWS];
+    uint64_t ancestors[BACKEND_MAX_ROWS];
+    int32_t asked[BACKEND_MAX_ROWS];
+};
+
+/* Behind the first ones, of which the last is copied until there are `padded`, come the others.  outputs: of so many of `asked` the last is copied,
+ * too */
+static void pad(const struct rows *rows, int first, int padded, const int32_t *asked, int output_count, int outputs, struct padded *to)
+{
+    to->rows = (struct rows){.count = rows->count - first + padded,
+                             .token = to->token,
+                             .position = to->position,
+                             .slot = to->slot,
+                             .place = to->place,
+                             .base = to->base,
+                             .ancestors = to->ancestors};
+    for (int r = 0; r < to->rows.count; r++) {
+        int from = r < first ? r : r < padded ? first - 1 : r - padded + first;
+
+        to->token[r] = rows->token[from];
+        to->position[r] = rows->position[from];
+        to->slot[r] = rows->slot[from];
+        to->place[r] = rows->place[from];
+        to->base[r] = rows->base[from];
+        to->ancestors[r] = rows->ancestors[from];
+    }
+    for (int i = 0; i < outputs; i++)
+        to->asked[i] = asked[i < output_count ? i : output_count - 1];
 }
 
 static enum status run_and_ask(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits, int asks)
@@ -153,19 +186,30 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
     int stays = questions != NULL && backend->output.fetch != NULL, asks = questions != NULL && questions->count > 0;
-    int replays = is_alone(forward, rows) && (logits == NULL || stays || output_count == 0);
-    uint64_t what = (uint64_t)output_count;
+    int replays = is_alone(forward, rows->count) && (logits == NULL || stays || output_count == 0), outputs = output_count;
+    int wide = backend_padded(rows->count, model->max_rows);
+    struct padded padded;
     enum status status = STATUS_OK;
+    uint64_t what;
 
+    if (replays && is_alone(forward, wide)) {
+        outputs = backend_padded(output_count, model->max_outputs);
+        pad(rows, rows->count, wide, asked, output_count, outputs, &padded);
+        rows = &padded.rows;
+        asked = padded.asked;
+    }
+    what = (uint64_t)outputs;
     if (stays)
         logits = NULL;
-    embed(forward, rows, asked, output_count);
+    embed(forward, rows, asked, outputs);
     if (asks)
-        what = digest_bytes(&what, sizeof what, backend->output.ask_begin(model->context, questions->first, questions->queries, questions->count));
+        what = digest_bytes(&what, sizeof what,
+                            backend->output.ask_begin(model->context, questions->first, questions->queries, questions->count,
+                                                      questions->count == output_count ? outputs : questions->count));
     if (!replays || !backend->step.replay(model->context, forward, rows, what)) {
-        status = run_and_ask(forward, rows, asked, output_count, logits, asks);
+        status = run_and_ask(forward, rows, asked, outputs, logits, asks);
         if (replays && !backend->step.replayed(model->context) && status == STATUS_OK)
-            status = run_and_ask(forward, rows, asked, output_count, logits, asks);
+            status = run_and_ask(forward, rows, asked, outputs, logits, asks);
     }
     if (asks)
         backend->output.ask_end(model->context);
@@ -211,22 +255,27 @@ enum status forward_draft(struct forward *forward, const struct rows *rows, int 
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
+    int later = rows->count - first_rows, most = model->max_rows < BACKEND_MAX_ROWS ? model->max_rows : BACKEND_MAX_ROWS;
+    int wide = backend_padded(first_rows, most - later);
     const struct draft_terms terms = {.drafts = drafts,
                                       .count = count,
                                       .support = support,
-                                      .first_rows = first_rows,
+                                      .first_rows = wide,
                                       .hidden = model->shape.hidden,
                                       .dtype = model->table_dtype,
                                       .table = model->table,
                                       .x = forward->x};
+    struct padded padded;
     uint64_t what;
 
+    pad(rows, first_rows, wide, asked, count, count, &padded);
+    rows = &padded.rows;
     embed(forward, rows, asked, count);
     what = backend->draft.begin(model->context, &terms);
     if (!backend->step.replay(model->context, forward, rows, what)) {
-        TRY(run_steps(forward, rows, first_rows, asked, drafts, count));
+        TRY(run_steps(forward, rows, wide, asked, drafts, count));
         if (!backend->step.replayed(model->context))
-            TRY(run_steps(forward, rows, first_rows, asked, drafts, count));
+            TRY(run_steps(forward, rows, wide, asked, drafts, count));
     }
     backend->draft.end(model->context);
     return backend->step.finish(model->context);

@@ -97,7 +97,7 @@ static void run_head(struct head *head)
 
 static void ask_with(struct head *head)
 {
-    (void)backend_cpu.output.ask_begin(head->context, FIRST, head->query, head->queries);
+    (void)backend_cpu.output.ask_begin(head->context, FIRST, head->query, head->queries, head->queries);
     run_head(head);
     backend_cpu.output.ask_run(head->context);
     backend_cpu.output.ask_end(head->context);

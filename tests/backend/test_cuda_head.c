@@ -94,7 +94,7 @@ static int ask_before(struct head *head)
     int told;
 
     begin_step(head);
-    (void)backend_cuda.output.ask_begin(context, FIRST, head->query, head->rows);
+    (void)backend_cuda.output.ask_begin(context, FIRST, head->query, head->rows, head->rows);
     run_head(head);
     told = context->head.told;
     backend_cuda.output.ask_run(context);
@@ -229,7 +229,7 @@ static void test_cuda_head__keeps_logits_that_are_asked_for(void **state)
     assert_true(head.query[2].query.stats.below > 0);
     write_queries(&head);
     begin_step(&head);
-    (void)backend_cuda.output.ask_begin(head.rig.cuda, FIRST, head.query + 1, 2);
+    (void)backend_cuda.output.ask_begin(head.rig.cuda, FIRST, head.query + 1, 2, 2);
     run_head(&head);
     assert_false(head.rig.cuda->head.told);
     backend_cuda.output.ask_run(head.rig.cuda);

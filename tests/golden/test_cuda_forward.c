@@ -288,6 +288,93 @@ static void test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one(void 
     sample_close(&sample);
 }
 
+enum { TOP = 3 };
+
+struct answer {
+    struct kept_query kept;
+    int32_t token[2];
+    float logit[2];
+    struct scored_token best[TOP];
+};
+
+/* Rows of a chain from `first` on, in slot 1, each with a question of its own.  answers: [count] */
+static void ask_chain(struct sample *sample, int first, int count, struct answer *answers)
+{
+    int32_t place[BACKEND_MAX_ROWS], slot[BACKEND_MAX_ROWS], base[BACKEND_MAX_ROWS], asked[BACKEND_MAX_ROWS];
+    uint64_t ancestors[BACKEND_MAX_ROWS];
+    struct rows rows = {count, sample->tokens + first, place, slot, place, base, ancestors};
+    struct kept_query queries[BACKEND_MAX_ROWS];
+    const struct forward_questions questions = {0, queries, count};
+
+    for (int i = 0; i < count; i++) {
+        struct answer *answer = &answers[i];
+        int at = first + i;
+
+        place[i] = at;
+        slot[i] = 1;
+        asked[i] = i;
+        backend_see_chain(&rows, i, first, i);
+        *answer = (struct answer){.token = {at % 7, 40 + at}};
+        queries[i] = (struct kept_query){.row = i,
+                                         .scale = 1,
+                                         .query = {.scans = 1,
+                                                   .sums = ROW_SUMS_MASS,
+                                                   .gumbel = at % 2,
+                                                   .key = {.seed = 5, .position = (uint32_t)at},
+                                                   .purpose = RNG_NOISE,
+                                                   .token = answer->token,
+                                                   .tokens = 2,
+                                                   .logit = answer->logit,
+                                                   .top = at % 3 == 0 ? TOP : 0,
+                                                   .best = answer->best}};
+    }
+    assert_int_equal(forward_begin(&sample->rig.forward, &rows, asked, count, NULL, &questions), STATUS_OK);
+    assert_int_equal(forward_end(&sample->rig.forward), STATUS_OK);
+    for (int i = 0; i < count; i++)
+        answers[i].kept = queries[i];
+}
+
+static void compare_answers(const struct answer *a, const struct answer *b)
+{
+    const struct row_query *one = &a->kept.query, *other = &b->kept.query;
+
+    assert_memory_equal(&one->stats.max, &other->stats.max, sizeof one->stats.max);
+    assert_int_equal(one->stats.argmax, other->stats.argmax);
+    assert_true(fabs(one->stats.sum - other->stats.sum) < 1e-5 * one->stats.sum); /* whose order is another one where lists are asked for */
+    if (one->gumbel)
+        assert_memory_equal(&one->winner, &other->winner, sizeof one->winner);
+    assert_memory_equal(a->logit, b->logit, sizeof a->logit);
+    assert_int_equal(one->best_count, other->best_count);
+    assert_memory_equal(a->best, b->best, sizeof a->best);
+}
+
+/* Five to eight rows are one shape, of which the first makes no recording and the second does; nine are another. What is asked about each row, and
+ * what later rows see of it, is as if it had come alone. */
+static void test_cuda_forward__steps_of_nearly_as_many_rows_are_one_recording(void **state)
+{
+    enum { TURNS = 4, ALL = 5 + 6 + 7 + 8 + 9 };
+    static const int counts[TURNS + 1] = {5, 6, 7, 8, 9};
+    static struct answer alone[ALL], together[ALL];
+    struct sample sample;
+    int first = 0;
+
+    (void)state;
+    sample_open(&sample, "qwen3");
+    for (int i = 0; i < ALL; i++)
+        ask_chain(&sample, i, 1, &alone[i]);
+    struct backend_context *context = sample.rig.model->context;
+    int64_t before = context->replayed;
+
+    for (int turn = 0; turn <= TURNS; turn++) {
+        ask_chain(&sample, first, counts[turn], &together[first]);
+        first += counts[turn];
+        assert_int_equal(context->replayed - before, turn < 2 ? 0 : turn == TURNS ? 2 : turn - 1);
+    }
+    for (int i = 0; i < ALL; i++)
+        compare_answers(&alone[i], &together[i]);
+    sample_close(&sample);
+}
+
 /* One token after the other.  logits: [count][vocab] */
 static void decode_solo(struct sample *sample, int prompt, int count, int32_t *tokens, float *logits)
 {
@@ -420,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain),
         cmocka_unit_test(test_cuda_forward__a_copied_prefix_gives_the_bits_of_one_that_is_fed),
         cmocka_unit_test(test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one),
+        cmocka_unit_test(test_cuda_forward__steps_of_nearly_as_many_rows_are_one_recording),
         cmocka_unit_test(test_cuda_forward__greedy_speculation_gives_the_bits_of_solo),
     };
     struct device_lack lack;

@@ -29,10 +29,10 @@ static void count_asks(struct backend_context *context, int32_t first, struct ke
     backend_cuda.output.ask(context, first, queries, count);
 }
 
-static uint64_t count_begun(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
+static uint64_t count_begun(struct backend_context *context, int32_t first, struct kept_query *queries, int count, int padded)
 {
     asks += count;
-    return backend_cuda.output.ask_begin(context, first, queries, count);
+    return backend_cuda.output.ask_begin(context, first, queries, count, padded);
 }
 
 static void count_fetches(struct backend_context *context, int row, float *to)

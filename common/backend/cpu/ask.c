@@ -113,10 +113,11 @@ static void answer_part(void *argument, int thread)
         answer(context, i, thread);
 }
 
-uint64_t cpu_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
+uint64_t cpu_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count, int padded)
 {
+    (void)padded; /* nothing is recorded */
     context->asking = (struct asking){.first = first, .queries = queries, .count = count};
-    return 0; /* nothing is recorded */
+    return 0;
 }
 
 /* The other threads take part only where there are several rows. */
@@ -142,7 +143,7 @@ void cpu_ask_end(struct backend_context *context)
 
 void cpu_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
 {
-    (void)cpu_ask_begin(context, first, queries, count);
+    (void)cpu_ask_begin(context, first, queries, count, count);
     cpu_ask_run(context);
     cpu_ask_end(context);
 }

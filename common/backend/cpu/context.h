@@ -102,7 +102,7 @@ void cpu_cache_copy(struct backend_context *context, const struct layer_shape *s
                     struct cache_place to, int count);
 /* ask.c */
 void cpu_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
-uint64_t cpu_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+uint64_t cpu_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count, int padded);
 void cpu_ask_run(struct backend_context *context);
 void cpu_ask_end(struct backend_context *context);
 /* In the head, by each thread: before its first panel, and when it has the logits [first, last) of the sweep's rows. */

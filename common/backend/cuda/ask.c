@@ -125,7 +125,17 @@ static void ask_join(struct backend_context *context, const struct ask_terms *te
     device_launched(context->device, "evidence");
 }
 
-uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
+/* The query again, of this row, for nobody. */
+static void write_copy(struct ask_arrays *to, int i, const struct kept_query *of)
+{
+    struct kept_query copy = *of;
+
+    copy.row = i;
+    copy.query.tokens = copy.query.top = 0;
+    ask_write(to, i, &copy);
+}
+
+uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count, int padded)
 {
     struct ask_arrays *asked = &context->pinned_ask;
     struct ask_terms *terms = &context->asking;
@@ -133,7 +143,8 @@ uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct k
     if (context->asked > 0)
         (void)cuda_finish(context); /* the first answers leave the room; a failure stays */
     context_keep_logits(context);
-    *terms = (struct ask_terms){.first = first, .count = count, .in_order = 1};
+    *terms = (struct ask_terms){.first = first, .count = padded, .in_order = 1};
+    context->begun = count;
     asked->token_first[0] = asked->best_first[0] = 0;
     for (int i = 0; i < count; i++) {
         ask_write(asked, i, &queries[i]);
@@ -142,8 +153,10 @@ uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct k
         terms->below |= queries[i].query.sums == ROW_SUMS_BELOW;
         terms->in_order &= queries[i].row == i;
     }
+    for (int i = count; i < padded; i++)
+        write_copy(asked, i, &queries[count - 1]);
     context->queries = queries;
-    device_copy_in(context->device, context->ask.key, asked->key, ask_between(asked->key, asked->token + asked->token_first[count]));
+    device_copy_in(context->device, context->ask.key, asked->key, ask_between(asked->key, asked->token + asked->token_first[padded]));
     return digest_bytes(terms, sizeof *terms, DIGEST_EMPTY);
 }
 
@@ -161,7 +174,7 @@ void cuda_ask_end(struct backend_context *context)
 {
     const struct ask_arrays *asked = &context->pinned_ask, *on_device = &context->ask;
 
-    context->asked = context->asking.count;
+    context->asked = context->begun;
     device_copy_out(context->device, asked->stats, on_device->stats,
                     ask_between(asked->stats, asked->logit + asked->token_first[context->asked]));
     device_copy_out(context->device, asked->best, on_device->best, (size_t)asked->best_first[context->asked] * sizeof *asked->best);
@@ -169,7 +182,7 @@ void cuda_ask_end(struct backend_context *context)
 
 void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
 {
-    (void)cuda_ask_begin(context, first, queries, count);
+    (void)cuda_ask_begin(context, first, queries, count, count);
     cuda_ask_run(context);
     cuda_ask_end(context);
 }

@@ -64,6 +64,7 @@ struct backend_context {
     struct draft_work draft;
     struct kept_query *queries; /* [asking.count] */
     struct ask_terms asking;
+    int begun; /* of `asking` those that have an answer; the rest are copies */
     int asked; /* queries that finish answers */
     float **fetched; /* [fetch_rows] where each row of pinned_logits is taken once it has come */
     int fetches;     /* of them */
@@ -116,7 +117,7 @@ void cuda_tree_sum(struct backend_context *context, const float *terms, int coun
 void cuda_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                const float *x, float *logits);
 void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
-uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count, int padded);
 void cuda_ask_run(struct backend_context *context);
 void cuda_ask_end(struct backend_context *context);
 void cuda_fetch(struct backend_context *context, int row, float *to);
