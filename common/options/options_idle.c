@@ -97,6 +97,8 @@ static const char *why_idle(const struct options *options, const struct option_e
     if (options->rounds.draft_length == 0 && strcmp(entry->name, "draft-length") != 0 &&
         (entry->affects_results == RESULTS_DRAFTED || options_is_named(entry->name, of_drafts)))
         return "--draft-length is 0";
+    if (strcmp(entry->name, "merge") == 0 && own->needs_q && options->rounds.draft_length == 1)
+        return "--draft-length 1 has room for a draft of one kind";
     if (of != NULL && of != rule_row(sampling->accept))
         return "--accept is another rule";
     if (of != NULL && of != own)

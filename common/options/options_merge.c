@@ -105,10 +105,24 @@ static const char *has_own_tree(const struct options *options)
     return kind->own_tree ? kind->name : NULL;
 }
 
+/* How many kinds draw from a q, which a row is asked about; each other one asks about the token that it names. */
+static int count_drawing(const struct options *options)
+{
+    struct options own;
+    int count = 0;
+
+    for (int kind = 0; kind < options_kinds(options); kind++) {
+        options_of_kind(options, kind, &own);
+        count += options_draft_kind(&own.model.draft_way)->draws;
+    }
+    return count;
+}
+
 enum status options_merge_check(const struct options *options)
 {
     const struct rule *rule = rule_of(&options->request.sampling);
     int kinds = options_kinds(options), is_cold = options->request.sampling.temperature == 0;
+    int drawing = count_drawing(options), asked = drawing * options->rounds.support + kinds - drawing;
 
     if (options->rounds.merge.count == 0 || options->rounds.solo || options->ranks.drafters == 0)
         return STATUS_OK;
@@ -120,9 +134,9 @@ enum status options_merge_check(const struct options *options)
         log_error("--merge makes trees of what several drafters propose, about which not every rule can decide; expected --accept walk, coupled or "
                   "multistep%s, not %s",
                   is_cold ? "" : ", or --temperature 0", rule->name);
-    else if (rule != NULL && rule->needs_q && kinds * options->rounds.support > ROW_MAX_ASKED)
+    else if (rule != NULL && rule->needs_q && asked > ROW_MAX_ASKED)
         log_error("--merge: %d kinds of drafters with --support %d may ask about %d tokens of a row, expected at most %d, so --support of at most %d",
-                  kinds, options->rounds.support, kinds * options->rounds.support, ROW_MAX_ASKED, ROW_MAX_ASKED / kinds);
+                  kinds, options->rounds.support, asked, ROW_MAX_ASKED, (ROW_MAX_ASKED - kinds + drawing) / drawing);
     else if (has_own_tree(options) != NULL)
         log_error("--merge joins chains, and %s proposes trees; expected other kinds of --list-drafters", has_own_tree(options));
     else if (options->rounds.shape.kind != TREE_CHAIN)

@@ -28,7 +28,7 @@ static struct law_options options;
 static struct toy_law law;
 static struct toy_exact exact;
 static double target[MOST_CELLS];
-static int64_t counts[MOST_CELLS], drafted, accepted, rounds, told;
+static int64_t counts[MOST_CELLS], drafted, accepted, rounds, told, forks;
 
 static void count_end(void *user, uint32_t request, const int32_t *tokens)
 {
@@ -44,6 +44,7 @@ static void count_outcome(void *user, const struct sequence *sequence, const str
         assert_int_equal(sequence->own[0], outcome->token[0]);
         told++;
     }
+    forks += sequence->linked > 1 && sequence->merged.is_there && sequence->merged.proposal.is_tree;
     rounds++;
     drafted += outcome->drafted;
     accepted += outcome->accepted;
@@ -89,7 +90,7 @@ static void check_of(int n, int accept, const struct toy_run *how)
     setting.run.copies = how->copies;
     setting.run.lookahead = how->lookahead;
     setting.run.merges = how->merges;
-    setting.run.draft_length = how->merges ? 2 : setting.run.draft_length;
+    setting.run.draft_length = how->merges == TOY_MERGES_BLIND ? 2 : how->merges == TOY_MERGES_LEARNT ? 4 : setting.run.draft_length;
     setting.run.count = count_of_requests(how->shape.kind != TREE_CHAIN);
     setting.run.draft_length += how->shape.kind != TREE_CHAIN ? TREE_MORE : 0;
     toy_law_fill(&law, &setting.terms);
@@ -100,11 +101,12 @@ static void check_of(int n, int accept, const struct toy_run *how)
     for (int i = 0; i < cells; i++)
         df += target[i] > 0;
     memset(counts, 0, sizeof counts);
-    drafted = accepted = rounds = told = 0;
+    drafted = accepted = rounds = told = forks = 0;
     toy_round_run(&round, &overlap);
     assert_int_equal(overlap.tested > 0, rule_row(accept)->overlaps); /* nothing is said of what it does not tell */
     fit = bounds_compare(counts, target, cells);
-    print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% copied, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept),
+    print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% copied, %.0f %% forked, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n",
+                  rule_name(accept),
                   how->stopping.kind != STOPPING_NEVER ? ", stopping"
                   : how->lookahead                     ? ", lookahead"
                   : how->merges                        ? ", two drafters"
@@ -113,7 +115,8 @@ static void check_of(int n, int accept, const struct toy_run *how)
                   : how->copies.after > 0              ? ", copies after"
                                                        : "",
                   setting.name, setting.run.count, (double)drafted / (double)rounds, 100.0 * (double)round.copied / (double)rounds,
-                  100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
+                  100.0 * (double)forks / (double)rounds, 100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell,
+                  bounds_cell(df, BUDGET_ALARM));
     assert_true(accepted > 0 && accepted < drafted); /* else nothing was shown */
     assert_true((round.copied > rounds / 40) == (how->copies.first > 0 || how->copies.after > 0) && round.copied < rounds);
     assert_int_equal(told, how->lookahead && rule_row(accept)->matches ? rounds : 0);
@@ -188,17 +191,25 @@ static void test_law_rules__what_the_target_drafts_for_itself_leaves_the_law(voi
     assert_true(checked > 0);
 }
 
-/* Two drafters for each text, which draw with coins of their own from q's that differ. The second one is the better, so that the two rows are first
- * of all its own, and where its chain ends follows from what it drew. */
+/* Two drafters for each text, which draw with coins of their own from q's that differ. Where the second one's chain ends follows from what it drew.
+ */
 static void test_law_rules__several_drafters_leave_the_law(void **state)
 {
-    static const int accept[] = {ACCEPT_MULTISTEP, ACCEPT_WALK, ACCEPT_MULTISTEP, ACCEPT_MULTISTEP, ACCEPT_MULTISTEP};
+    static const struct {
+        int accept;
+        enum toy_merges how;
+    } cases[] = {{ACCEPT_MULTISTEP, TOY_MERGES_BLIND},
+                 {ACCEPT_MULTISTEP, TOY_MERGES_BLIND},
+                 {ACCEPT_MULTISTEP, TOY_MERGES_LEARNT},
+                 {ACCEPT_WALK, TOY_MERGES_LEARNT},
+                 {ACCEPT_MULTISTEP, TOY_MERGES_BLIND}};
     int checked = 0;
 
     (void)state;
-    for (int n = 0; n < 5; n++)
+    for (int n = 0; n < (int)(sizeof cases / sizeof *cases); n++)
         if (n % options.parts == options.part) {
-            check_of(n, accept[n], &(struct toy_run){.merges = 1});
+            check_of(n, cases[n].accept, &(struct toy_run){.merges = cases[n].how});
+            assert_true(cases[n].how == TOY_MERGES_LEARNT || forks > rounds / 5); /* else hardly a draft is tested behind another */
             checked++;
         }
     assert_true(checked > 0);

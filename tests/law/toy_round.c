@@ -333,7 +333,7 @@ static void start(struct toy_round *round, int slot)
                                 .sampling = run->sampling,
                                 .max_tokens = run->length + run->beyond,
                                 .draft_length = run->draft_length,
-                                .adaptive = run->merges, /* else what is merged does not go by what was accepted */
+                                .adaptive = run->merges == TOY_MERGES_LEARNT,
                                 .ignore_eos = 1};
     const struct slot_terms terms = {
         .sampling = run->sampling, .request = request->index, .prompt_count = TOY_PROMPT, .slot = slot};
@@ -348,14 +348,21 @@ static void start(struct toy_round *round, int slot)
 static void commit(struct toy_round *round, struct sequence *sequence, const struct outcome *outcome)
 {
     int kept = completion_push(&sequence->completion, outcome->token, outcome->count);
+    unsigned compared = 0, agreed = 0;
 
     if (round->on_outcome != NULL)
         round->on_outcome(round->user, sequence, outcome);
     sequence->rounds++;
     for (int kind = 0; round->run->merges && kind < 2; kind++)
-        if (sequence->link[kind].has_proposal)
-            merge_learn(&round->parts->merge, kind, sequence->link[kind].proposal.count < kept ? sequence->link[kind].proposal.count : kept,
-                        merge_agreed(&sequence->link[kind].proposal, outcome->token, kept));
+        if (sequence->link[kind].has_proposal) {
+            const struct proposal *chain = &sequence->link[kind].proposal;
+            int is_right = merge_agreed(chain, outcome->token, kept);
+
+            merge_learn(&round->parts->merge, kind, chain->count < kept ? chain->count : kept, is_right);
+            compared |= (unsigned)(chain->count > 0) << kind;
+            agreed |= (unsigned)(is_right > 0) << kind;
+        }
+    merge_learn_first(&round->parts->merge, compared, agreed);
     sequence_commit(sequence, outcome->token, kept);
     if (sequence->length - TOY_PROMPT >= round->run->length) {
         if (round->on_end != NULL)

@@ -18,6 +18,12 @@ enum toy_length {
     TOY_PEEKS,     /* NOT LAWFUL: a proposal that begins with the law's first token is not used */
 };
 
+enum toy_merges {
+    TOY_MERGES_NOT,
+    TOY_MERGES_LEARNT, /* by what was accepted before */
+    TOY_MERGES_BLIND,  /* as if nothing were known */
+};
+
 struct toy_run {
     struct sampling sampling;
     int shards;
@@ -31,8 +37,8 @@ struct toy_run {
     struct tree_shape shape;  /* of what it proposes */
     struct draft_copies copies; /* beside the model */
     int lookahead;              /* the target drafts for itself, in place of the model */
-    int merges; /* a second drafter draws for each sequence, too, from p at twice the temperature, and ends behind one token of the law; what both
-                   propose is merged by what was accepted before */
+    enum toy_merges merges; /* a second drafter draws for each sequence, too, from p at twice the temperature, and ends behind one token of the law;
+                               what both propose is merged */
     int run_ahead;    /* the drafter does, after each proposal, for 1 to 6 texts, until a message comes */
     double loss;      /* share of proposals, and of commits to the drafter, that get lost */
     uint32_t first;   /* number of the first request */

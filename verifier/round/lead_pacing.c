@@ -17,10 +17,11 @@ static int choose(struct lead *lead, int sequences)
     return length >= lead->drafting.least || lead->peers->count == 0 ? length : lead->drafting.least;
 }
 
-/* Was no draft of a chain refused? It may have ended with the text before its own end. */
+/* Was no draft behind the last accepted one of a chain refused? It may have ended with the text before its own end. Chains side by side are told
+ * apart from trees by their q's: of these the places count that were come to. */
 static int is_whole(const struct lead *lead, const struct sequence *sequence, const struct outcome *outcome)
 {
-    return outcome->refused < 0 && sequence->linked == 1 && !lead->drafting.adaptive.tokens.is_tree;
+    return outcome->refused < 0 && (sequence->linked == 1 || accept_needs_q(&sequence->sampling)) && !lead->drafting.adaptive.tokens.is_tree;
 }
 
 /* Where trees are chosen, others than those, which a request asked for itself, say nothing of what trees of a size give. */

@@ -35,6 +35,20 @@ void merge_learn(struct merge *merge, int kind, int compared, int agreed)
     }
 }
 
+void merge_learn_first(struct merge *merge, unsigned compared, unsigned agreed)
+{
+    for (int kind = 0; kind < MERGE_MOST; kind++)
+        if (compared >> kind & 1) {
+            merge->compared[kind] = FADE * merge->compared[kind] + 1;
+            merge->alone[kind] = FADE * merge->alone[kind] + (agreed == 1u << kind);
+        }
+}
+
+double merge_alone(const struct merge *merge, int kind)
+{
+    return (merge->alone[kind] + PRIOR_WEIGHT * PRIOR * PRIOR) / (merge->compared[kind] + PRIOR_WEIGHT);
+}
+
 /* A depth that was seldom tested is assumed to be as the one before it. */
 double merge_rate(const struct merge *merge, int kind, int depth)
 {
@@ -158,22 +172,39 @@ static int join_ids(int32_t *ids /* [MESSAGE_MAX_SUPPORT] */, int count, const i
     return used;
 }
 
+/* The better first, by their first drafts; of equal ones the first. Whoever is tested later gets what those before him leave. */
+static void put_in_order(const struct merge *merge, int kinds, int *order /* [kinds] */)
+{
+    for (int kind = 0; kind < kinds; kind++) {
+        int at = kind;
+
+        for (; at > 0 && merge_rate(merge, kind, 0) > merge_rate(merge, order[at - 1], 0); at--)
+            order[at] = order[at - 1];
+        order[at] = kind;
+    }
+}
+
 /* How many drafts of each chain are taken: the most probable ones, as if each were as long as it may be. Where a chain ends early may follow from
  * what was drawn in it, so the rows that it leaves stay empty: who is tested may not depend on what another, or he himself, has drawn. Before its
  * first draft the text alone ends it. */
-static void share_out(const struct merge *merge, const struct proposal *const *from, int kinds, int most, int *taken /* [kinds] */)
+static void share_out(const struct merge *merge, const struct proposal *const *from, const int *order, int kinds, int most, int *taken /* [kinds] */)
 {
     double value[MERGE_MOST]; /* of the first one that is not taken */
+    int is_first = 1;
 
-    for (int kind = 0; kind < kinds; kind++) {
+    for (int i = 0; i < kinds; i++) {
+        int kind = order[i], is_there = from[kind] != NULL && from[kind]->count > 0;
+
         taken[kind] = 0;
-        value[kind] = from[kind] != NULL && from[kind]->count > 0 ? merge_rate(merge, kind, 0) : -1;
+        value[kind] = !is_there ? -1 : is_first ? merge_rate(merge, kind, 0) : merge_alone(merge, kind);
+        is_first &= !is_there;
     }
     for (int i = 0; i < most; i++) {
-        int best = 0;
+        int best = order[0];
 
-        for (int kind = 1; kind < kinds; kind++)
-            best = value[kind] > value[best] ? kind : best;
+        for (int j = 1; j < kinds; j++)
+            if (value[order[j]] > value[best] || (value[order[j]] == value[best] && taken[best] > 0 && taken[order[j]] == 0))
+                best = order[j];
         if (value[best] < 0)
             return;
         if (++taken[best] < MESSAGE_MAX_DRAFT)
@@ -188,7 +219,7 @@ void merge_apart(const struct merge *merge, const struct proposal *const *from, 
 {
     const struct proposal *fitting[MERGE_MOST];
     struct proposal *to = &merged->proposal;
-    int taken[MERGE_MOST], ids = 0, roots = 0;
+    int taken[MERGE_MOST], order[MERGE_MOST], ids = 0, roots = 0;
 
     merged->is_there = 0;
     for (int kind = 0; kind < kinds; kind++) {
@@ -205,9 +236,10 @@ void merge_apart(const struct merge *merge, const struct proposal *const *from, 
     if (!merged->is_there)
         return;
     to->count = to->is_tree = 0;
-    share_out(merge, fitting, kinds, most, taken);
-    for (int kind = 0; kind < kinds; kind++)
-        for (int i = 0; i < taken[kind]; i++, to->count++) {
+    put_in_order(merge, kinds, order);
+    share_out(merge, fitting, order, kinds, most, taken);
+    for (int j = 0; j < kinds; j++)
+        for (int i = 0, kind = order[j]; i < taken[kind]; i++, to->count++) {
             to->token[to->count] = fitting[kind]->token[i];
             to->q[to->count] = fitting[kind]->q[i];
             to->parent[to->count] = (int8_t)(i > 0 ? to->count - 1 : -1);

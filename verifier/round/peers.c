@@ -221,14 +221,19 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
                             .finish = (uint32_t)finish,
                             .own = sequence->own,
                             .owns = sequence->owns};
+    unsigned compared = 0, agreed = 0;
 
     for (int i = 0; i < sequence->linked; i++) {
         struct draft_link *link = &sequence->link[i];
 
+        compared |= (unsigned)(link->verified > 0 && count > 0) << link->kind;
         if (sequence->linked > 1)
             commit.accepted = (uint32_t)learn(peers, link, tokens, count);
+        agreed |= (unsigned)(sequence->linked > 1 && commit.accepted > 0) << link->kind;
         TRY(commit_link(peers, sequence, link, &commit));
     }
+    if (sequence->linked > 1)
+        merge_learn_first(&peers->merge, compared, agreed);
     return STATUS_OK;
 }
 

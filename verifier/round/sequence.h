@@ -34,7 +34,7 @@ struct sequence {
     int adaptive;         /* the draft length that the lead chose; -1: the request has one of its own */
     int repeats;          /* its text depends on what is drafted, and its draft length is its own: the same seed is to give it again */
     int links;            /* draft links that there are, */
-    int linked;           /* and those in use: all of them where the rule compares tokens, else the first alone */
+    int linked;           /* and those in use: all of them where the rule merges, else the first alone */
     struct draft_link *link; /* [links] by the kind of drafter: what it was told, and its proposal */
     struct merged merged;    /* of their proposals, where several are in use */
     int owns;                /* the target's own tokens in its last round, where the drafter hears them (struct verify: tells_own); else 0 */
@@ -75,11 +75,10 @@ void sequence_close(struct sequence *sequence);
 /* What becomes of a proposal that is offered. */
 enum offer { OFFER_REFUSED, OFFER_TAKEN, OFFER_KEPT };
 /* Copies a proposal into that link if it was computed on exactly the committed tokens with exactly the request's sampling, and is no tree where the
- * rule decides about chains alone or chains are merged, or onto its shelf if it
- * begins with more tokens, which may be committed next. */
+ * rule decides about chains alone or chains are merged, or onto its shelf if it begins with more tokens, which may be committed next. */
 enum offer sequence_offer(struct sequence *sequence, struct draft_link *link, const struct proposal *proposal);
-/* Joins what its drafters proposed into the one tree that is verified: of all their drafts the `most` best by what was accepted of each kind before.
- * Where one link is in use its proposal stays as it is. */
+/* Joins what its drafters proposed into the one tree that is verified: of all their drafts the best by what agreed with the text before of each kind
+ * (merge.h). Where one link is in use its proposal stays as it is. */
 void sequence_merge(struct sequence *sequence, const struct merge *merge);
 /* A proposal that nobody drafted, of as many tokens as are wanted, so that a round can be timed with their rows: its newest token again and again,
  * each with a q of so many ids where the rule asks for one. No drafter may be linked to it.  support: 1 .. the vocabulary */

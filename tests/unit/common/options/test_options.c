@@ -410,7 +410,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--cascade ngram", "lookup"},
             {"--merge lookup --temperature 0.8", "not every rule can decide; expected --accept walk, coupled or multistep, or --temperature 0, not rejection"},
             {"--merge lookup --temperature 0.8 --accept k-sequential", "or --temperature 0, not k-sequential"},
-            {"--merge lookup --temperature 0.8 --accept multistep --support 513",
+            {"--merge self:layers=2 --temperature 0.8 --accept multistep --support 513",
              "--merge: 2 kinds of drafters with --support 513 may ask about 1026 tokens of a row, expected at most 1024, so --support of at most 512"},
             {"--merge lookup --temperature 0 --accept lenience", "expected --accept walk, coupled or multistep, not lenience"},
             {"--merge lookup --temperature 0 --drafters 1", "--merge: 2 kinds of drafters need a rank each, and --drafters is 1, expected 2 or more"},

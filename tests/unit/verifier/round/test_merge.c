@@ -217,6 +217,19 @@ static void test_rates_are_learnt_by_kind_and_depth(void **state)
     assert_true(merge_rate(&merge, 1, 0) < 0.05); /* what was is forgotten */
 }
 
+static void test_first_drafts_are_learnt_together(void **state)
+{
+    struct merge merge = {0};
+
+    (void)state;
+    assert_true(merge_alone(&merge, 2) == 0.25);
+    for (int i = 0; i < 200; i++)
+        merge_learn_first(&merge, 7, i % 2 == 0 ? 3 : 4); /* both of the first two, or the third alone */
+    assert_true(merge_alone(&merge, 0) < 0.02 && merge_alone(&merge, 1) < 0.02);
+    assert_true(merge_alone(&merge, 2) > 0.45 && merge_alone(&merge, 2) < 0.55);
+    assert_true(merge.compared[3] == 0 && merge_alone(&merge, 3) == 0.25);
+}
+
 static void test_sources_of_a_path(void **state)
 {
     const int32_t a[] = {10, 11, 12}, b[] = {10, 20, 21}, path[] = {10, 20, 21, 30};
@@ -301,16 +314,20 @@ static void test_apart__the_better_kind_has_more_rows(void **state)
 
     (void)state;
     merge_apart(&merge, from, 2, 6, &merged); /* of which nothing is known */
-    assert_true(merged.proposal.count == 6 && merged.source[2] == 1 && merged.source[3] == 2);
+    assert_true(merged.proposal.count == 6 && merged.source[3] == 1 && merged.source[4] == 2);
+    merge_apart(&merge, from, 2, 2, &merged);
+    assert_true(merged.source[0] == 1 && merged.source[1] == 2); /* each has one before any has two that are worth no more */
     teach_depths(&merge, 0, bad, 8);
-    teach_depths(&merge, 1, good, 8); /* 0.9, 0.81, 0.73, 0.66, 0.13 beside 0.5, 0.25 */
+    teach_depths(&merge, 1, good, 8); /* 0.9, 0.81, 0.73, 0.66, 0.13 beside, where the first of these is wrong, 0.3, 0.15 */
+    merge.compared[0] = 200;
+    merge.alone[0] = 60;
     for (int shift = 0; shift < 2; shift++) {
         int of_first = 0;
 
         merge_apart(&merge, from, 2, 6, &merged);
         for (int i = 0; i < merged.proposal.count; i++)
             of_first += merged.source[i] == 1;
-        assert_true(merged.proposal.count == 6 && of_first == 2);
+        assert_true(merged.proposal.count == 6 && of_first == 2 && merged.source[0] == 2 && merged.source[4] == 1);
         for (int i = 0; i < 8; i++)
             chain[1].token[i] += 100; /* the same, whether or not they agree */
     }
@@ -325,6 +342,13 @@ static void test_apart__the_better_kind_has_more_rows(void **state)
         }
         assert_true(of_first == 2 && of_second == (length < 4 ? length : 4));
     }
+    merge.alone[0] = 2; /* whenever it is right the other one is */
+    chain[1].count = 8;
+    merge_apart(&merge, from, 2, 5, &merged);
+    assert_true(merged.proposal.count == 5 && !merged.proposal.is_tree && merged.source[4] == 2);
+    from[1] = NULL; /* who is alone has all rows */
+    merge_apart(&merge, from, 2, 5, &merged);
+    assert_true(merged.proposal.count == 5 && !merged.proposal.is_tree && merged.source[4] == 1);
     merge_apart(&merge, from, 2, 0, &merged);
     assert_true(merged.is_there && merged.proposal.count == 0 && merged.proposal.asked.count == 0);
 }
@@ -363,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_the_most_probable_are_taken),
         cmocka_unit_test(test_none_left_out_is_better),
         cmocka_unit_test(test_rates_are_learnt_by_kind_and_depth),
+        cmocka_unit_test(test_first_drafts_are_learnt_together),
         cmocka_unit_test(test_sources_of_a_path),
         cmocka_unit_test(test_apart__each_chain_stays_a_branch),
         cmocka_unit_test(test_apart__the_better_kind_has_more_rows),
