@@ -120,20 +120,21 @@ awk '$1 == "#ifndef" { asked[FILENAME] = asked[FILENAME] " " $2 }
                if (!index(asked[path] " ", " " guard " ") || !index(told[path], " " guard " ")) print path ":1:\n    expected: the guard " guard } }' "${headers[@]}" >>"$faults"
 
 # Noun first: what a header declares begins with the header's name, or with the name of the struct or folder it is about.
-# names.allowed has the words of headers that are about a second noun. What a compiler defines begins with __.
+# names.allowed has the words of headers that are about a second noun.
 awk 'FILENAME == "tests/style/names.allowed" { more[$1] = more[$1] " " $2; next }
      FNR == 1 { parts = split(FILENAME, part, "/"); noun = substr(part[parts], 1, length(part[parts]) - 2); words[FILENAME] = noun " " part[parts - 1] more[FILENAME] }
      match($0, /^struct [a-z_0-9]+/) { words[FILENAME] = words[FILENAME] " " substr($0, 8, RLENGTH - 7) }
      /^(extern )?[a-z][a-z_0-9 ]*[ *]+[a-z_0-9]+\(/ && !/^(static|typedef|return)/ {
-         text = $0; sub(/ *__attribute__.*/, "", text)
+         text = name = $0; sub(/ *__attribute__.*/, "", text)
          while (match(text, /[ *][a-z_0-9]+\(/)) { name = substr(text, RSTART + 1, RLENGTH - 2); text = substr(text, RSTART + RLENGTH - 1) }
          declared[++count] = FILENAME ":" FNR; file[count] = FILENAME; of[count] = name; about[count] = noun }
      END { for (i = 1; i <= count; i++) {
-               begins = index(of[i], "__") == 1; n = split(words[file[i]], word, " ")
+               begins = 0; n = split(words[file[i]], word, " ")
                for (j = 1; j <= n; j++) begins += of[i] == word[j] || index(of[i], word[j] "_") == 1
                if (!begins) print declared[i] ": " of[i] "\n    expected: a name that begins with " about[i] " (or a line in tests/style/names.allowed)" } }' \
-    tests/style/names.allowed $(printf '%s\n' "${headers[@]}" | grep '^common\|^drafter\|^verifier') >>"$faults"
+    "$([ -f tests/style/names.allowed ] && echo tests/style/names.allowed || echo /dev/null)" $(printf '%s\n' "${headers[@]}" | grep '^common\|^drafter\|^verifier') >>"$faults"
 
+find "${headers[@]}" tests/mutants -name '*.[hm]*' -empty -printf '%p:1:\n' | expect "a file that is not empty"
 grep -nHE '\b(TODO|FIXME|XXX)\b' "${code[@]}" | grep -v 'XXXXXX' | expect "an issue, not a note"
 find common drafter verifier launch tests proto \( -iname '*util*' -o -iname '*helper*' -o -iname '*misc*' \) | sed 's/$/:1:/' | expect "a name that says what the file is about"
 grep -nHE '^[a-zA-Z].*\b[a-z_]*(rollback|helper|util|manager|handler|candidate|validate|destroy|delete|dispose|cleanup)[a-z_]*\(' "${programs[@]}" |
@@ -143,6 +144,7 @@ grep -nHE '\s+$' "${code[@]}" | expect "no space at the end of a line"
 # A mutant (tests/mutants) quotes one place of its file, and one only: what moves code moves its mutants.
 awk 'function judge(at) {
          if (mutant == "") return
+         if (file == "") { print mutant ":1:\n    expected: a line that names its file"; return }
          if (!(file in text)) { while ((getline line <file) > 0) text[file] = text[file] line "\n"; close(file) }
          at = index(text[file], quoted)
          if (quoted == "" || !at || index(substr(text[file], at + length(quoted)), quoted)) print mutant ":1: " file "\n    expected: a quotation that this file has once" }

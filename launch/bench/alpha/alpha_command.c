@@ -48,8 +48,15 @@ static enum status keep(const struct alpha_command_own *own, int argc, char **ar
         return STATUS_OK; /* who reads the options says so */
     if (options_is_named(entry->name, refused))
         return refuse(entry->name, own->command);
-    if (strchr(text, '=') == NULL && *at < argc && option_takes_next(entry, argc, argv, *at))
-        left[(*count)++] = argv[(*at)++];
+    if (own->kept != NULL)
+        own->kept(own->state, entry);
+    if (strchr(text, '=') != NULL || !option_takes_next(entry, argc, argv, *at))
+        return STATUS_OK;
+    if (*at == argc) {
+        log_error("--%s needs a value: %s", entry->name, entry->value);
+        return STATUS_USAGE;
+    }
+    left[(*count)++] = argv[(*at)++];
     return STATUS_OK;
 }
 

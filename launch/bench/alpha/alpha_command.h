@@ -3,7 +3,7 @@
 #ifndef TANDEM_LAUNCH_BENCH_ALPHA_ALPHA_COMMAND_H
 #define TANDEM_LAUNCH_BENCH_ALPHA_ALPHA_COMMAND_H
 
-#include "common/options/options.h"
+#include "common/options/options_table.h"
 #include <jansson.h>
 
 /* The options that are a command's own, beside those of a run, each with a value. */
@@ -11,6 +11,7 @@ struct alpha_command_own {
     const char *command;
     const char *const *name; /* NULL behind the last one */
     enum status (*take)(void *state, const char *name, char *value);
+    void (*kept)(void *state, const struct option_entry *entry); /* of each option of a run; or NULL */
     void *state;
 };
 /* Takes them out of the command line; the rest, the program's name first, stays in the given order.  left: [argc]. STATUS_USAGE, with a line; for an

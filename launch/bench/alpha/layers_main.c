@@ -175,7 +175,7 @@ static enum status write_json(const struct command *command, const struct layer_
 static enum status run(struct command *command, struct layer_result *result, int argc, char **argv)
 {
     static const char *const own[] = {"draft", "json", "least", "tokens", NULL};
-    const struct alpha_command_own taken = {"layers", own, take, command};
+    const struct alpha_command_own taken = {"layers", own, take, NULL, command};
 
     TRY(alpha_command_take(&taken, argc, argv, command->argv, &command->argc));
     TRY(parse(command));

@@ -76,20 +76,18 @@ static enum status take(void *state, const char *name, char *value)
     return STATUS_OK;
 }
 
+static void see(void *state, const struct option_entry *entry)
+{
+    ((struct command *)state)->sets_sequences |= strcmp(entry->name, "max-sequences") == 0 || strcmp(entry->name, "config") == 0;
+}
+
 /* Takes the options that are this command's own. */
 static enum status take_own(struct command *command, int argc, char **argv)
 {
     static const char *const own[] = {"draft", "json", "tokens", NULL};
-    const struct alpha_command_own options = {"alpha", own, take, command};
+    const struct alpha_command_own options = {"alpha", own, take, see, command};
 
-    TRY(alpha_command_take(&options, argc, argv, command->argv, &command->argc));
-    for (int i = 1; i < command->argc; i++) {
-        const char *name = strncmp(command->argv[i], "--", 2) == 0 ? command->argv[i] + 2 : "";
-        size_t length = strcspn(name, "=");
-
-        command->sets_sequences |= length > 0 && (strncmp(name, "max-sequences", length) == 0 || strncmp(name, "config", length) == 0);
-    }
-    return STATUS_OK;
+    return alpha_command_take(&options, argc, argv, command->argv, &command->argc);
 }
 
 /* What a rule accepts has to be the share that the two models agree in. */
@@ -157,13 +155,24 @@ static enum status parse_all(struct command *command)
     return STATUS_OK;
 }
 
-/* As the table calls it: without its folders. */
-static const char *name_of(const struct command *command, int d)
-{
-    const char *name = command->name[d] != NULL ? command->name[d] : command->draft[d].model.draft;
-    const char *slash = name != NULL ? strrchr(name, '/') : NULL;
+struct label {
+    char text[33];
+};
 
-    return name == NULL ? "the embedded draft" : slash != NULL && slash[1] != '\0' ? slash + 1 : name;
+/* As the table calls it: a kind by its name, and a file without its folders. */
+static struct label name_of(const struct command *command, int d)
+{
+    const char *name = command->name[d] != NULL ? command->name[d] : command->draft[d].model.draft, *slash;
+    struct label label = {"the embedded draft"};
+    size_t kind;
+
+    if (name == NULL)
+        return label;
+    kind = strcspn(name, ":/");
+    kind = name[kind] == ':' ? kind + 1 : 0;
+    slash = strrchr(name + kind, '/');
+    snprintf(label.text, sizeof label.text, "%.*s%s", (int)kind, name, slash != NULL && slash[1] != '\0' ? slash + 1 : name + kind);
+    return label;
 }
 
 static void print_share(const struct share *share)
@@ -182,7 +191,7 @@ static void print_result(const struct command *command, const struct alpha_resul
         static const int shown[] = {0, 1, 2, 3, 5, 7};
         const struct alpha_figures *figures = &result->draft[d];
 
-        printf("%-32.32s ", name_of(command, d));
+        printf("%-32s ", name_of(command, d).text);
         print_share(&figures->alpha);
         putchar(' ');
         alpha_command_print(share_error(&figures->alpha));
@@ -207,7 +216,7 @@ static void print_best(const struct command *command, const struct alpha_result 
     for (int d = 0; d < command->terms.drafts; d++) {
         double among = 0;
 
-        printf("%-32.32s", name_of(command, d));
+        printf("%-32s", name_of(command, d).text);
         for (int n = 0; n < ALPHA_GUESSES; n++) {
             among += share_mean(&result->draft[d].bonus[n]);
             alpha_command_print(among > 0 ? among : NAN);
@@ -225,7 +234,7 @@ static void print_rounds(const struct command *command, const struct alpha_resul
         printf("           K %d", alpha_lengths[i]);
     putchar('\n');
     for (int d = 0; d < command->terms.drafts; d++) {
-        printf("%-32.32s", name_of(command, d));
+        printf("%-32s", name_of(command, d).text);
         for (int i = 0; i < ALPHA_LENGTHS; i++)
             cell(result, d, i);
         putchar('\n');

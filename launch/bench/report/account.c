@@ -49,20 +49,15 @@ static void fit_release(struct fit *fit)
     statistics_release(&fit->solo);
 }
 
-static double verify_us(const struct round *round)
-{
-    return round->phase_us[ROUND_VERIFY] + round->phase_us[ROUND_REDUCE];
-}
-
 static enum status fit_round(const struct round *round, int solo, struct fit *fit)
 {
-    TRY(curve_add(&fit->verify, round->rows, verify_us(round)));
+    TRY(curve_add(&fit->verify, round->rows, rounds_step_us(round->phase_us)));
     if (solo)
         return statistics_add(&fit->solo, round->us);
     if (round->drafted == 0 || round->opens) /* a drafter that reads a prompt first is slower than it usually is */
         return STATUS_OK;
     TRY(curve_add(&fit->draft, round->drafted, round->phase_us[ROUND_DRAFT]));
-    return curve_add(&fit->rest, round->drafted, round->us - verify_us(round) - round->phase_us[ROUND_DRAFT]);
+    return curve_add(&fit->rest, round->drafted, round->us - rounds_step_us(round->phase_us) - round->phase_us[ROUND_DRAFT]);
 }
 
 static enum status fit_group(const struct run *run, const struct run_placement *placement, const struct rounds *rounds, int baseline, struct fit *fit)

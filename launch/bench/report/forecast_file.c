@@ -35,7 +35,7 @@ static enum status time_rounds(const struct making *making, const struct run_pla
     for (int i = 0; i < making->rounds.count; i++) {
         const struct round *round = &making->rounds.round[i];
         const struct run_pass *pass = &placement->pass[round->pass];
-        double step = round->phase_us[ROUND_VERIFY] + round->phase_us[ROUND_REDUCE];
+        double step = rounds_step_us(round->phase_us);
 
         if (!is_under(&making->timed.cell[pass->cell], terms) || pass->warm_up || !pass->traced || round->opens ||
             round->sequences != terms->sequences || round->rows != rows)

@@ -56,7 +56,7 @@ struct forecast_score forecast_score(const struct run *run, const struct measure
 /* Of a round's step, without the reading of prompts, which is predicted with what lies outside of rounds. */
 static double step_of(const struct measured *f)
 {
-    return f->phase_us[ROUND_VERIFY] + f->phase_us[ROUND_REDUCE] - f->reading_us;
+    return rounds_step_us(f->phase_us) - f->reading_us;
 }
 
 static double rest_of(const struct measured *f)

@@ -241,7 +241,7 @@ static void take_rounds(const struct run_placement *placement, const struct roun
         for (int p = 0; p < ROUND_PHASES; p++)
             measured->phase_us[p] += round->phase_us[p];
         usual += !round->opens;
-        usual_us += round->opens ? 0 : round->phase_us[ROUND_VERIFY] + round->phase_us[ROUND_REDUCE];
+        usual_us += round->opens ? 0 : rounds_step_us(round->phase_us);
         if (round->propose_us != ROUND_UNKNOWN) {
             measured->propose_us += round->propose_us;
             proposed++;
@@ -266,7 +266,7 @@ static void take_rounds(const struct run_placement *placement, const struct roun
     measured->hidden_us /= measured->steps;
     for (int p = 0; p < ROUND_PHASES; p++)
         measured->phase_us[p] /= measured->steps;
-    steps_us = measured->phase_us[ROUND_VERIFY] + measured->phase_us[ROUND_REDUCE];
+    steps_us = rounds_step_us(measured->phase_us);
     measured->reading_us = usual > 0 ? fmax(0, steps_us - usual_us / usual) : 0;
 }
 

@@ -14,6 +14,11 @@ struct drafts {
     int count;
 };
 
+double rounds_step_us(const double *phase_us)
+{
+    return phase_us[ROUND_VERIFY] + phase_us[ROUND_REDUCE];
+}
+
 const char *rounds_phase(enum round_phase phase)
 {
     static const char *const name[ROUND_PHASES] = {"truncate", "draft",  "pack",      "wire",   "order", "verify",

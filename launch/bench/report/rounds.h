@@ -44,6 +44,8 @@ struct rounds {
 };
 
 const char *rounds_phase(enum round_phase phase);
+/* What a step of the target takes, its sums included.  phase_us: [ROUND_PHASES] */
+double rounds_step_us(const double *phase_us);
 /* The rounds of a placement. STATUS_INTERNAL. */
 enum status rounds_build(const struct run_placement *placement, struct rounds *rounds);
 void rounds_release(struct rounds *rounds);

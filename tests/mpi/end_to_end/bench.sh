@@ -2,10 +2,7 @@
 # tandem bench as a user types it, on a tiny sweep: what the folder holds, what is refused, what a noisy machine is told; a trace that changes no bit;
 # verdicts that are drawn. bench.sh BIN default|small. TANDEM_WIDE=1 in the environment: a long prompt, more rules and sequences, too.
 . "$(dirname "$0")/job.sh"
-mkdir "$WORK/bin"
-cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
-for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
-tandem=$WORK/bin/tandem
+as_installed
 
 # expect WHAT TEST: a fact.
 expect() {

@@ -108,6 +108,15 @@ finish() {
     exit
 }
 
+# Lays the programs out as an installation has them, in $WORK/bin, and sets $tandem.
+as_installed() {
+    local program
+    mkdir "$WORK/bin"
+    cp "$SOURCE/launch/tandem" "$WORK/bin/"
+    for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
+    tandem=$WORK/bin/tandem
+}
+
 # job NAME OPTION...: runs a job; results, figures and stderr go to $WORK/NAME.{jsonl,json,err}; returns its exit code.
 job() {
     local name=$1 line

@@ -4,10 +4,7 @@
 . "$(dirname "$0")/job.sh"
 amount=$2
 DEMO=$SOURCE/launch/demo
-mkdir "$WORK/bin"
-cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
-for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
-tandem=$WORK/bin/tandem
+as_installed
 texts=8 tokens=24
 [ "$amount" = small ] && texts=4 tokens=8
 head -n $texts "$PROMPTS" | sed 's/, *"max_tokens": *[0-9]*//' >"$WORK/some.in"
@@ -80,6 +77,7 @@ refused 64 "--tokens is '1', expected a whole number from 2" layers "${LINE[@]}"
 "$tandem" layers "${LINE[@]}" --max-tokens 100 --tokens 16 --least 5 --prompts "$WORK/some.in" >"$WORK/out" 2>"$WORK/err" || fail "few tokens: exit $?: $(cat "$WORK/err")"
 expect "few tokens: $(cat "$WORK/out")" 'grep -q "^16 tokens of the target.s own in 2 texts" "$WORK/out" && [ "$(grep -cE "^ +5  [01]\.[0-9]{3}      - " "$WORK/out")" = 1 ]'
 refused 66 "$WORK/none: No such file" layers "${LINE[@]}" --prompts "$WORK/none"
+refused 64 "--prompts needs a value: FILE" layers "${LINE[@]}" --prompts
 refused 74 "--json $WORK/none/x: No such file" layers "${LINE[@]}" --json "$WORK/none/x"
 cp "$WORK/some.in" "$WORK/kept.in"
 refused 64 "--json $WORK/some.in is of what is read here, expected another file" layers "${LINE[@]}" --prompts "$WORK/some.in" --json "$WORK/some.in"

@@ -72,10 +72,8 @@ sent() { ip netns exec $DRAFTER cat /sys/class/net/veth0/statistics/tx_bytes; }
 # each microsecond after that, which no measurement over it can beat, whatever else the machine does; and both nodes have one clock.
 BURST=1600 PER_US=12.5
 measure() {
-    local name program bench
-    mkdir "$WORK/bin"
-    cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
-    for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
+    local name bench
+    as_installed
     for name in $DRAFTER $VERIFIER; do link $name 100mbit $BURST; done
     # At this temperature all tokens are nearly as likely: each of the 8 of a proposal has a q of 256 tokens, of two bytes and more.
     bench="$WORK/bin/tandem bench --hosts $drafter_first --drafters 1 --verifiers 2 --mpirun-options '--mca plm_rsh_agent $WORK/agent $over'

@@ -4,10 +4,7 @@
 . "$(dirname "$0")/job.sh"
 amount=$2
 DEMO=$SOURCE/launch/demo
-mkdir "$WORK/bin"
-cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
-for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
-tandem=$WORK/bin/tandem
+as_installed
 head -n 24 "$PROMPTS" >"$WORK/some.in"
 temperatures=(0 1) tokens=40
 [ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || tokens=64
