@@ -123,6 +123,9 @@ def make(name, seed):
     elif name == "gptq":
         weights = packed_maps(model, TorchLinear, True)
         quantisation = {"quant_method": "gptq", "bits": 4, "group_size": GROUP, "sym": True, "desc_act": False, "checkpoint_format": "gptq"}
+    elif name == "gptq-asymmetric":
+        weights = packed_maps(model, TorchLinear, False)
+        quantisation = {"quant_method": "gptq", "bits": 4, "group_size": GROUP, "sym": False, "desc_act": False, "checkpoint_format": "gptq"}
     elif name == "fp8":
         weights = fp8_blocks(model)
         quantisation = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [GROUP, GROUP]}
@@ -167,7 +170,7 @@ def values_of(model):
 @torch.no_grad()
 def main():
     torch.set_num_threads(1)
-    for seed, name in enumerate(["awq", "gptq", "fp8", "compressed-tensors"], 1):
+    for seed, name in enumerate(["awq", "gptq", "fp8", "compressed-tensors", "gptq-asymmetric"], 1):
         folder = make(name, seed)
         model = loaded(folder)
         generator = torch.Generator().manual_seed(seed)

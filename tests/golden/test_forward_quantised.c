@@ -20,7 +20,7 @@
 static const struct format {
     const char *name;
     double logits;
-} formats[] = {{"awq", 0.02}, {"gptq", 0.02}, {"fp8", 0.001}, {"compressed-tensors", 0.001}};
+} formats[] = {{"awq", 0.02}, {"gptq", 0.02}, {"gptq-asymmetric", 0.02}, {"fp8", 0.001}, {"compressed-tensors", 0.001}};
 
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -110,6 +110,7 @@ static size_t compare_rows(const struct tensor *map, int every, const float *exp
         checkpoint_quantised_rows(map, i - within, bytes);
         dtype_widen(map->dtype, bytes + (size_t)within * dtype_row_bytes(map->dtype, columns), row, columns);
         for (size_t k = 0; k < columns; k++, used++) {
+            assert_true(isfinite(row[k]));
             double off = fabs((double)row[k] - (double)expected[used]) - 0x1p-25; /* half of F16's smallest number */
 
             *widest = fmax(*widest, off > 0 ? off / fabs((double)row[k]) : 0);

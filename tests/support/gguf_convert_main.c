@@ -15,7 +15,7 @@ int main(int argc, char **argv)
         return 64;
     }
     for (enum dtype dtype = DTYPE_F32; dtype < DTYPES; dtype++)
-        if (dtype != DTYPE_F8 && strcasecmp(dtype_name(dtype), argv[3]) == 0)
+        if (dtype != DTYPE_F8 && dtype != DTYPE_Q4_Z && strcasecmp(dtype_name(dtype), argv[3]) == 0)
             how.dtype = dtype;
     how.as_stored = strcmp(argv[3], "stored") == 0;
     how.pre = argv[4];
