@@ -1,5 +1,6 @@
 #include "common/model/quantisation.h"
 
+#include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/checkpoint_json.h"
 #include <string.h>
@@ -79,11 +80,40 @@ static enum status fp8_read(const struct checkpoint_json *json, struct quantisat
     return STATUS_OK;
 }
 
+/* Has a group of compressed-tensors weights of this scheme? What it leaves out is not held against it. */
+static int is_fp8(const json_t *group)
+{
+    const json_t *weights = json_object_get(group, "weights"), *bits = json_object_get(weights, "num_bits"), *type = json_object_get(weights, "type");
+
+    return json_is_object(weights) && (bits == NULL || json_integer_value(bits) == 8) &&
+           (type == NULL || (json_is_string(type) && strcmp(json_string_value(type), "float") == 0)) &&
+           !json_is_false(json_object_get(weights, "symmetric"));
+}
+
+static enum status sparsity_check(const struct checkpoint_json *json)
+{
+    const json_t *sparsity = checkpoint_json_get(json, "sparsity_config"), *format = json_object_get(sparsity, "format");
+
+    if (sparsity == NULL || json_object_size(sparsity) == 0 || (json_is_string(format) && strcmp(json_string_value(format), "dense") == 0))
+        return STATUS_OK;
+    return checkpoint_json_refuse(json, "sparsity_config", "none, or of format \"dense\"");
+}
+
 /* Of the formats of compressed-tensors the one whose numbers are FP8. How its scales are shared each tensor's own shape says. */
 static enum status compressed_read(const struct checkpoint_json *json, struct quantisation *quantisation)
 {
+    json_t *groups = checkpoint_json_get(json, "config_groups");
+
     (void)quantisation;
-    return says(json, "format", "float-quantized") ? STATUS_OK : checkpoint_json_refuse(json, "format", "\"float-quantized\"");
+    if (!says(json, "format", "float-quantized"))
+        return checkpoint_json_refuse(json, "format", "\"float-quantized\"");
+    TRY(sparsity_check(json));
+    for (void *at = json_object_iter(groups); at != NULL; at = json_object_iter_next(groups, at))
+        if (!is_fp8(json_object_iter_value(at)))
+            return checkpoint_json_refuse(json, "config_groups", "weights of num_bits 8, type \"float\" and symmetric in each");
+    if (checkpoint_json_get(json, "kv_cache_scheme") != NULL)
+        log_file_warning("%s: key \"kv_cache_scheme\" is left out: keys and values are kept as --cache says", json->file);
+    return STATUS_OK;
 }
 
 static const struct {

@@ -277,6 +277,18 @@ static void test_config__refuses_what_it_cannot_compute(void **state)
          "key \"weight_block_size\" is [128,0], expected a list"},
         {"{\"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"format\": \"pack-quantized\"}}",
          "key \"format\" is \"pack-quantized\", expected \"float-quantized\""},
+        {"{\"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\","
+         " \"sparsity_config\": {\"format\": \"sparse-24-bitmask\"}}}",
+         "expected none, or of format \"dense\""},
+        {"{\"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\","
+         " \"config_groups\": {\"a\": {\"weights\": {\"num_bits\": 8}}, \"b\": {\"weights\": {\"num_bits\": 4}}}}}",
+         "key \"config_groups\" is"},
+        {"{\"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\","
+         " \"config_groups\": {\"a\": {\"weights\": {\"num_bits\": 8, \"type\": \"int\"}}}}}",
+         "expected weights of num_bits 8, type \"float\" and symmetric in each"},
+        {"{\"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\","
+         " \"config_groups\": {\"a\": {\"weights\": {\"symmetric\": false}}}}}",
+         "expected weights of num_bits 8"},
         {"{\"rope_interleaved\": true}", "key \"rope_interleaved\" is true"},
         {"{\"partial_rotary_factor\": 0.5}", "key \"partial_rotary_factor\" is 0.5"},
         {"{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 4}}",
