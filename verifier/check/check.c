@@ -212,9 +212,8 @@ enum status check_run(struct job *job, struct peers *peers, const struct request
         log_info("the trees of --draft %s are tested against the target's own output; the law is tested by --accept %s, for which it drafts chains",
                  options_draft_kind(&job->options->model.draft_way)->name, rule_name(check_rule(&check, 1)));
     if (job->options->rounds.merge.count > 0)
-        log_info(
-            "what --merge joins is tested against the target's own output; the law is tested by --accept %s, for which the first kind drafts alone",
-            rule_name(check_rule(&check, 1)));
+        log_info("what --merge joins is tested against the target's own output; the law is tested by --accept %s, for which %s",
+                 rule_name(check_rule(&check, 1)), rule_row(check_rule(&check, 1))->merges ? "all kinds draft" : "the first kind drafts alone");
     status = run_checks(&check);
     check_equal_release(&check.equal);
     check_sample_release(&check.sample);

@@ -101,6 +101,8 @@ static int changes_nothing(const struct options *options, const struct option_en
     static const char *const of_jobs[] = {"verifiers", "drafters", "plain-results", "drain-seconds", NULL};
     static const char *const filled_in[] = {"draft-deadline", "max-sequences", "solo", NULL}; /* by others than the user */
 
+    if (strcmp(entry->name, "draft-length") == 0 && options->rounds.shape.kind == TREE_OWN)
+        return 0; /* such trees fill it in */
     if (options_is_default(options, entry) || options_is_named(entry->name, used) || options_is_named(entry->name, filled_in))
         return 0;
     return entry->group == OPTION_SPECULATION || (greedy && entry->group == OPTION_SAMPLING) || options_is_named(entry->name, of_jobs);
