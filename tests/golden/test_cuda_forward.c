@@ -300,7 +300,7 @@ struct answer {
 /* Rows of a chain from `first` on, in slot 1, each with a question of its own.  answers: [count] */
 static void ask_chain(struct sample *sample, int first, int count, struct answer *answers)
 {
-    int32_t place[BACKEND_MAX_ROWS], slot[BACKEND_MAX_ROWS], base[BACKEND_MAX_ROWS], asked[BACKEND_MAX_ROWS];
+    int32_t place[BACKEND_MAX_ROWS], slot[BACKEND_MAX_ROWS], base[BACKEND_MAX_ROWS], asked[BACKEND_MAX_ROWS] = {0};
     uint64_t ancestors[BACKEND_MAX_ROWS];
     struct rows rows = {count, sample->tokens + first, place, slot, place, base, ancestors};
     struct kept_query queries[BACKEND_MAX_ROWS];
