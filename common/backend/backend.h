@@ -121,8 +121,9 @@ struct backend_options {
  * it that the slice has) are x = a X with integers X = min(rint(x (-128 / l)), 127), ties to even, and a = l / -128, where l is the one of largest
  * magnitude, of two such the positive one; both are 0 where |l| is at most 2^-100. An output is then one chain over the blocks of each slice in
  * rising order, starting from +0: s = fma(sum of q X, (d scale) a, s), and after it, where the dtype has minima, s = fma(m least, a sum of X, s),
- * with q, d, scale, m and least of dtype_part_of. Of Q2_K, Q3_K, Q5_K and Q6_K, and of rows of several k-quants, each half of a block is one such
- * step. A block with an activation that is not finite makes the row's outputs NaN.
+ * with q, d, scale, m and least of dtype_part_of. Of Q2_K, Q3_K, Q5_K and Q6_K, and of rows of several k-quants, a block is s = fma(b, a, s), where b
+ * is made of its halves one after the other: b = (sum of q X) (d scale) of the first and fma(sum of q X, d scale, b) of the second, and after each,
+ * where there are minima, b = fma(m least, sum of X, b). A block with an activation that is not finite makes the row's outputs NaN.
  *
  * With row_dtype each row is of a dtype of its own. Rows of which `dtype` is the common one (dtype_common) keep their values. Another row is rounded
  * to `dtype`, which is Q8_0 or Q4_0 then, by dtype_round as it is packed: by blocks of the whole row, whatever columns of it are taken, with zeros in

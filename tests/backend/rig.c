@@ -181,6 +181,7 @@ struct matrix *weights_pack(const struct weights *weights, struct backend_contex
                                    .slice_bounds = slices > 1 ? relative : NULL,
                                    .slices = slices,
                                    .group = weights->group};
+    static unsigned packed;
     struct matrix *matrix = NULL;
     int alone = (source.columns + slices) % 2; /* else as one among many, more than a cache keeps, which other kernels read */
 
@@ -192,6 +193,7 @@ struct matrix *weights_pack(const struct weights *weights, struct backend_contex
     assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, arena, &matrix), STATUS_OK);
     assert_true(arena->used + (alone ? 0 : OTHERS) == arena->size);
     assert_int_equal(matrix->streams, !alone);
+    matrix->row_goes_alone = packed++ % 2; /* whatever this core reads faster */
     free(rows);
     return matrix;
 }

@@ -33,6 +33,21 @@ static int goes_by_halves(enum dtype dtype)
     return dtype >= DTYPE_Q2_K && dtype != DTYPE_Q4_K;
 }
 
+/* A block of two halves, but for the activations' scale. */
+static float of_halves(const struct dtype_part *part, const int *products, const int *totals)
+{
+    float both = 0;
+
+    for (int i = 0; i < 2; i++) {
+        float of = half_of(part->d) * (float)part->scale[i];
+
+        both = i == 0 ? (float)products[i] * of : fmaf((float)products[i], of, both);
+        if (part->has_least)
+            both = fmaf(half_of(part->m) * (float)part->least[i], (float)totals[i], both);
+    }
+    return both;
+}
+
 /* The chain over one slice: the columns [first, last) of the row.  x: of column 0 of the whole; steps: in each block, 1 or 2 */
 static float chain(enum dtype dtype, const unsigned char *row, const float *x, int first, int last, int steps)
 {
@@ -55,11 +70,13 @@ static float chain(enum dtype dtype, const unsigned char *row, const float *x, i
             products[step] += part.q[k % 32] * value;
             totals[step] += value;
         }
-        for (int i = 0; i < steps; i++) {
-            sum = fmaf((float)products[i], half_of(part.d) * (float)part.scale[i] * scale, sum);
-            if (part.has_least)
-                sum = fmaf(half_of(part.m) * (float)part.least[i], scale * (float)totals[i], sum);
+        if (steps == 2) {
+            sum = fmaf(of_halves(&part, products, totals), scale, sum);
+            continue;
         }
+        sum = fmaf((float)products[0], half_of(part.d) * (float)part.scale[0] * scale, sum);
+        if (part.has_least)
+            sum = fmaf(half_of(part.m) * (float)part.least[0], scale * (float)totals[0], sum);
     }
     return sum;
 }

@@ -169,6 +169,16 @@ static int source_is_sound(const struct matrix_source *source)
  * it has what others leave. */
 enum { CACHED = 64 << 20 };
 
+/* Does a core read one stream of memory faster than several? AMD's do; others have only been measured with several (MEASURED.md). */
+static int reads_one_stream(void)
+{
+#ifdef TANDEM_X86
+    return __builtin_cpu_is("amd");
+#else
+    return 0;
+#endif
+}
+
 enum status matrix_lay_out(const struct matrix_source *source, struct arena *arena, struct matrix **matrix)
 {
     struct matrix *new;
@@ -191,6 +201,7 @@ enum status matrix_lay_out(const struct matrix_source *source, struct arena *are
         .head_bytes = head_bytes(source),
         .panel_bytes = panel_bytes(source),
         .streams = arena->size > CACHED,
+        .row_goes_alone = reads_one_stream(),
     };
     for (int i = 0; i <= source->slices; i++)
         new->bound[i] = slice_bound(source, i);

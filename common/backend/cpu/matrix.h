@@ -44,6 +44,7 @@ struct matrix {
     size_t head_bytes; /* and the bytes of a panel before its blocks */
     size_t panel_bytes;
     int streams;         /* it comes out of memory at each step, for what lies in its arena is more than a cache keeps */
+    int row_goes_alone;  /* a single row of a quantised one takes panel after panel, not several side by side */
     unsigned char *data; /* [panels][panel_bytes] */
 };
 

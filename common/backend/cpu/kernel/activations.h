@@ -16,7 +16,7 @@ struct activations {
     float total;   /* scale * sum of value */
     float sum;     /* of value */
     int32_t start_half[2]; /* the same of each half */
-    float total_half[2];
+    float sum_half[2];     /* of value */
 };
 
 #endif

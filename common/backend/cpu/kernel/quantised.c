@@ -3,9 +3,10 @@
  * registers; bytes of weights are taken from memory, and halves of bytes unpacked, once for all its rows.
  *
  * Each output is its own chain: over the blocks of a slice in rising order, sum = fma(integer sum, weight scale * activation scale, sum),
- * and where there are minima then sum = fma(minimum, activation scale * sum of the activations' integers, sum). A block of Q5_K or Q6_K is two such
- * steps, one for each half. Of Q4_Z the integer sum is that of q times the activations' integers less the zero point times the sum of these, all of
- * which float32 has exactly. */
+ * and where there are minima then sum = fma(minimum, activation scale * sum of the activations' integers, sum). A block of Q5_K or Q6_K is
+ * both = integer sum of the first half * its scale, then of Q5_K fma(its minimum, sum of the half's activations' integers, both), the second half's
+ * alike with fma, and sum = fma(both, activation scale, sum). Of Q4_Z the integer sum is that of q times the activations' integers less the zero
+ * point times the sum of these, all of which float32 has exactly. */
 #include "common/backend/cpu/kernel/activations.h"
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/tree.h"
@@ -35,7 +36,8 @@ static const int most_panels[MAX_ROWS + 1] = {0, 2, 1, 1, 1};
 #endif
 
 enum { TOGETHER = 3 };  /* so many rows and more go through all panels block by block, for a core is short of reads of activations */
-enum { AHEAD = 8192 };  /* bytes of a panel between its prefetch and its use */
+enum { NEAR = 3072, FAR = 16384 }; /* bytes of a panel between its prefetch and its use, where it goes alone and where others go with it */
+#define AHEAD(ALONE) ((size_t)((ALONE) ? NEAR : FAR))
 #define LEAST 0x1p-100f /* 128 / x overflows far below; blocks of less count as zeros */
 
 /* Of a packed block (matrix.c), as constants. */
@@ -96,8 +98,8 @@ static void quantise_block(const float *from /* [32] */, enum dtype dtype, int o
     to->total = to->scale * to->sum;
     to->start_half[0] = -offset * low_sum;
     to->start_half[1] = -offset * high_sum;
-    to->total_half[0] = to->scale * (float)low_sum;
-    to->total_half[1] = to->scale * (float)high_sum;
+    to->sum_half[0] = (float)low_sum;
+    to->sum_half[1] = (float)high_sum;
 }
 
 void KERNEL_QUANTISED(quantise)(const struct matrix *matrix, const float *from, struct activations *to, size_t stride)
@@ -132,19 +134,22 @@ struct block {
     int channels; /* that may be written, from the first panel on */
 };
 
-/* Into the second cache: of lines on their way to the first there can be only some ten, too few for several rows' pace. */
-INLINE void prefetch(const unsigned char *line)
+/* Where one panel goes alone, into the first cache; else into the second: of lines on their way to the first there can be only some ten. */
+SPECIALISED void prefetch(int alone, const unsigned char *line)
 {
-    __builtin_prefetch(line, 0, 2);
+    if (alone)
+        __builtin_prefetch(line, 0, 3);
+    else
+        __builtin_prefetch(line, 0, 2);
 }
 
 /* The next vector of each panel's bytes, 16 channels; `next` is what will be read later. */
-SPECIALISED void load_words(int panels, const unsigned char *at, size_t panel_bytes, const unsigned char *next, veci *words /* [panels] */)
+SPECIALISED void load_words(int panels, int alone, const unsigned char *at, size_t panel_bytes, const unsigned char *next, veci *words /* [panels] */)
 {
     UNROLL for (int p = 0; p < panels; p++)
     {
         words[p] = veci_load((const uint32_t *)(const void *)(at + (size_t)p * panel_bytes));
-        prefetch(next + (size_t)p * panel_bytes);
+        prefetch(alone, next + (size_t)p * panel_bytes);
     }
 }
 
@@ -174,7 +179,7 @@ SPECIALISED void add_nibbles(int rows, int panels, const veci *weights /* [panel
 }
 
 /* Sums of products of bytes. */
-SPECIALISED void dot_bytes(int rows, int panels, const unsigned char *at, size_t panel_bytes, const struct activations *from,
+SPECIALISED void dot_bytes(int rows, int panels, int alone, const unsigned char *at, size_t panel_bytes, const struct activations *from,
                            const unsigned char *next, veci *dot /* [panels][rows] */)
 {
     veci words[MAX_PANELS];
@@ -182,12 +187,12 @@ SPECIALISED void dot_bytes(int rows, int panels, const unsigned char *at, size_t
     UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_set((uint32_t)from[i % rows].start);
     UNROLL for (int g = 0; g < 8; g++)
     {
-        load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
+        load_words(panels, alone, at + 64 * g, panel_bytes, next + 64 * g, words);
         add_bytes(rows, panels, words, g, from, dot);
     }
 }
 
-SPECIALISED void dot_halves(int rows, int panels, const unsigned char *at, size_t panel_bytes, const struct activations *from,
+SPECIALISED void dot_halves(int rows, int panels, int alone, const unsigned char *at, size_t panel_bytes, const struct activations *from,
                             const unsigned char *next, veci *dot /* [panels][rows] */)
 {
     veci halves = veci_set(0x0f0f0f0f), words[MAX_PANELS], half[MAX_PANELS];
@@ -195,7 +200,7 @@ SPECIALISED void dot_halves(int rows, int panels, const unsigned char *at, size_
     UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_nibbles_begin(from[i % rows].start);
     UNROLL for (int g = 0; g < 4; g++)
     {
-        load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
+        load_words(panels, alone, at + 64 * g, panel_bytes, next + 64 * g, words);
         UNROLL for (int p = 0; p < panels; p++) half[p] = veci_and(words[p], halves);
         add_nibbles(rows, panels, half, g, from, dot);
         UNROLL for (int p = 0; p < panels; p++) half[p] = veci_and(veci_right(words[p], 4), halves);
@@ -216,16 +221,16 @@ INLINE veci pairs_of(veci word, int g)
 }
 
 /* Sums of products of 6 bits, over one half of the block. */
-SPECIALISED void dot_six(int rows, int panels, int h, const unsigned char *at, size_t panel_bytes, const struct activations *from,
+SPECIALISED void dot_six(int rows, int panels, int alone, int h, const unsigned char *at, size_t panel_bytes, const struct activations *from,
                          const unsigned char *next, veci *dot /* [panels][rows] */)
 {
     veci halves = veci_set(0x0f0f0f0f), upper[MAX_PANELS], words[MAX_PANELS];
 
     UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_set((uint32_t)from[i % rows].start_half[h]);
-    load_words(panels, at + 256 + 64 * h, panel_bytes, next + 256 + 64 * h, upper);
+    load_words(panels, alone, at + 256 + 64 * h, panel_bytes, next + 256 + 64 * h, upper);
     UNROLL for (int g = 0; g < 4; g++)
     {
-        load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
+        load_words(panels, alone, at + 64 * g, panel_bytes, next + 64 * g, words);
         UNROLL for (int p = 0; p < panels; p++)
         {
             veci low = veci_and(h == 0 ? words[p] : veci_right(words[p], 4), halves);
@@ -254,8 +259,23 @@ SPECIALISED void add_step_from_zero(int rows, const veci *dot /* [rows] */, vec 
     }
 }
 
-/* One block of each panel into the sums of all rows.  head: of a k-quant's first panel, or of one of Q4_Z */
-SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, const unsigned char *head,
+/* One half of a block of one panel of Q5_K or Q6_K into what both are, but for the activations' scale.
+ * half: its scales, and minima; head: the panel's d and m */
+SPECIALISED void add_half(int rows, enum dtype dtype, int h, const veci *dot /* [rows] */, const unsigned char *half, const unsigned char *head,
+                          const struct activations *from, vec *both /* [rows] */)
+{
+    vec scale = vec_mul(vec_widen_f16(head), vec_widen_i8(half));
+
+    UNROLL for (int r = 0; r < rows; r++) both[r] = h == 0 ? vec_mul(vec_of_int(dot[r]), scale) : vec_fma(vec_of_int(dot[r]), scale, both[r]);
+    if (dtype == DTYPE_Q5_K) {
+        vec least = vec_mul(vec_widen_f16(head + 32), vec_widen_i8(half + 16));
+
+        UNROLL for (int r = 0; r < rows; r++) both[r] = vec_fma(least, vec_set(from[r].sum_half[h]), both[r]);
+    }
+}
+
+/* One block of each panel into the sums of all rows.  alone: no other panels go with these; head: of a k-quant's first panel, or of one of Q4_Z */
+SPECIALISED void add_blocks(int rows, int panels, int alone, enum dtype dtype, const unsigned char *at, size_t panel_bytes, const unsigned char *head,
                             const struct activations *from, const unsigned char *next, vec *sum /* [panels][rows] */)
 {
     const size_t scales = SCALE_BYTES(dtype);
@@ -263,36 +283,29 @@ SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsign
 
     if (dtype == DTYPE_Q5_K || dtype == DTYPE_Q6_K) {
         const size_t apart = dtype == DTYPE_Q5_K ? 32 : 16;
+        vec both[MAX_ROWS * MAX_PANELS];
 
         UNROLL for (int h = 0; h < 2; h++)
         {
-            dot_six(rows, panels, h, at + scales, panel_bytes, from, next, dot);
-            UNROLL for (int p = 0; p < panels; p++)
-            {
-                const unsigned char *half = at + (size_t)p * panel_bytes + (size_t)h * apart, *of = head + (size_t)p * panel_bytes;
-
-                add_step(rows, dot + p * rows, vec_mul(vec_widen_f16(of), vec_widen_i8(half)), from, sum + p * rows);
-                if (dtype == DTYPE_Q5_K) {
-                    vec least = vec_mul(vec_widen_f16(of + 32), vec_widen_i8(half + 16));
-
-                    UNROLL for (int r = 0; r < rows; r++) sum[p * rows + r] = vec_fma(least, vec_set(from[r].total_half[h]), sum[p * rows + r]);
-                }
-            }
+            dot_six(rows, panels, alone, h, at + scales, panel_bytes, from, next, dot);
+            UNROLL for (int p = 0; p < panels; p++) add_half(rows, dtype, h, dot + p * rows, at + (size_t)p * panel_bytes + (size_t)h * apart,
+                                                             head + (size_t)p * panel_bytes, from, both + p * rows);
         }
-        UNROLL for (int p = 0; p < panels; p++) prefetch(next + (size_t)p * panel_bytes + 384);
+        UNROLL for (int i = 0; i < panels * rows; i++) sum[i] = vec_fma(both[i], vec_set(from[i % rows].scale), sum[i]);
+        UNROLL for (int p = 0; p < panels; p++) prefetch(alone, next + (size_t)p * panel_bytes + 384);
         return;
     }
     if (is_of_halves(dtype))
-        dot_halves(rows, panels, at + scales, panel_bytes, from, next, dot);
+        dot_halves(rows, panels, alone, at + scales, panel_bytes, from, next, dot);
     else
-        dot_bytes(rows, panels, at + scales, panel_bytes, from, next, dot);
+        dot_bytes(rows, panels, alone, at + scales, panel_bytes, from, next, dot);
     UNROLL for (int p = 0; p < panels; p++, at += panel_bytes, head += panel_bytes, next += panel_bytes, sum += rows)
     {
         if (dtype == DTYPE_Q4_Z) {
             add_step_from_zero(rows, dot + p * rows, vec_widen_f16(head), vec_widen_i8(head + 32), from, sum);
             continue;
         }
-        prefetch(next + INTEGER_BYTES(dtype));
+        prefetch(alone, next + INTEGER_BYTES(dtype));
         add_step(rows, dot + p * rows, dtype == DTYPE_Q4_K ? vec_mul(vec_widen_f16(head), vec_widen_i8(at)) : vec_widen_f16(at), from, sum);
         if (dtype == DTYPE_Q4_1 || dtype == DTYPE_Q5_1 || dtype == DTYPE_Q4_K) {
             vec least = dtype == DTYPE_Q4_K ? vec_mul(vec_widen_f16(head + 32), vec_widen_i8(at + 16)) : vec_widen_f16(at + 32);
@@ -302,7 +315,7 @@ SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsign
     }
 }
 
-/* The sums of `count` blocks. The prefetch runs AHEAD in each panel and, near the panel's end, at the start of the panel that takes its
+/* The sums of `count` blocks. The prefetch runs ahead in each panel and, near the panel's end, at the start of the panel that takes its
  * place in the next group. */
 SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct block *block, const unsigned char *at, int first,
                             const struct activations *from, int count, const unsigned char *jump_from, vec *sum /* [panels][rows] */)
@@ -313,11 +326,11 @@ SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct
 
     UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
     for (int b = 0; b < count; b++, at += bytes, from += block->stride) {
-        const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
+        const unsigned char *next = at + AHEAD(panels == 1) + (at >= jump_from ? jump : 0);
         const unsigned char *head = block->weights + matrix_head(block->matrix, first + b); /* for k-quants and Q4_Z */
 
         UNROLL for (int p = 0; p < panels; p += together)
-            add_blocks(rows, together, dtype, at + (size_t)p * panel_bytes, panel_bytes, head + (size_t)p * panel_bytes, from,
+            add_blocks(rows, together, panels == 1, dtype, at + (size_t)p * panel_bytes, panel_bytes, head + (size_t)p * panel_bytes, from,
                        next + (size_t)p * panel_bytes, sum + p * rows);
     }
 }
@@ -336,7 +349,8 @@ SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct 
     const struct matrix *matrix = block->matrix;
     const struct activations *from = block->from;
     const unsigned char *at = block->weights + matrix->head_bytes,
-                        *jump_from = block->weights + matrix->panel_bytes - (matrix->panel_bytes < AHEAD ? matrix->panel_bytes : AHEAD);
+                        *jump_from = block->weights + matrix->panel_bytes -
+                                     (matrix->panel_bytes < AHEAD(panels == 1) ? matrix->panel_bytes : AHEAD(panels == 1));
     vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES * MAX_ROWS * MAX_PANELS];
 
     for (int i = 0; i < matrix->slices; i++) {
@@ -391,10 +405,10 @@ static void run_group(struct block block, int panels, int rows)
 }
 
 /* The widest group, at most `left` panels, for which there is a kernel for the two sizes of block. */
-static int group_size(int rows, int left)
+static int group_size(const struct matrix *matrix, int rows, int left)
 {
     int blocks = (rows + MAX_ROWS - 1) / MAX_ROWS, small = rows / blocks, large = (rows + blocks - 1) / blocks;
-    int panels = left < most_panels[large] ? left : most_panels[large];
+    int most = rows == 1 && matrix->row_goes_alone ? 1 : most_panels[large], panels = left < most ? left : most;
 
     while (block_kernels[DTYPE_Q8_0][small][panels] == NULL || block_kernels[DTYPE_Q8_0][large][panels] == NULL)
         panels--;
@@ -405,7 +419,7 @@ void KERNEL_QUANTISED(matmul_quantised)(const struct matrix *matrix, int first, 
                                         size_t stride, float *to, size_t to_stride)
 {
     for (int p = first, panels; p < last; p += panels) {
-        panels = group_size(rows, last - p);
+        panels = group_size(matrix, rows, last - p);
         run_group((struct block){.matrix = matrix,
                                  .weights = matrix->data + (size_t)p * matrix->panel_bytes,
                                  .from = from,
