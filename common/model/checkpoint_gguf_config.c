@@ -203,18 +203,24 @@ static enum status yarn_read(struct reader *reader, struct config *config)
     return STATUS_OK;
 }
 
-static enum status linear_read(struct reader *reader, const char *factor, enum gguf_need need, struct config *config)
+/* Of others than YaRN nothing but the rotation is scaled. */
+static enum status no_attention_read(struct reader *reader)
 {
     double one = 1;
 
+    return real(reader, "rope.scaling.attn_factor", GGUF_OPTIONAL, 1, 1, &one);
+}
+
+static enum status linear_read(struct reader *reader, const char *factor, enum gguf_need need, struct config *config)
+{
     TRY(real(reader, factor, need, 1, 1e6, &config->rope_factor));
     config->rope = config->rope_factor > 1 ? ROPE_LINEAR : ROPE_PLAIN;
-    return real(reader, "rope.scaling.attn_factor", GGUF_OPTIONAL, 1, 1, &one);
+    return no_attention_read(reader);
 }
 
 static enum status scaling_read(struct reader *reader, struct config *config)
 {
-    struct gguf_text kind = {"none", 4};
+    struct gguf_text kind = {"", 0}; /* of older files none, which means linear */
 
     TRY(gguf_string(reader->gguf, key_of(reader, "rope.scaling.type"), GGUF_OPTIONAL, &kind));
     if (gguf_text_is(kind, "yarn"))
@@ -222,7 +228,11 @@ static enum status scaling_read(struct reader *reader, struct config *config)
     if (gguf_text_is(kind, "linear"))
         return linear_read(reader, "rope.scaling.factor", GGUF_NEEDED, config);
     if (gguf_text_is(kind, "none"))
-        return linear_read(reader, "rope.scale_linear", GGUF_OPTIONAL, config); /* what older files say instead */
+        return no_attention_read(reader);
+    if (gguf_text_is(kind, "")) {
+        TRY(linear_read(reader, "rope.scale_linear", GGUF_OPTIONAL, config));
+        return linear_read(reader, "rope.scaling.factor", GGUF_OPTIONAL, config);
+    }
     return gguf_refuse(reader->gguf, reader->key, "\"none\", \"linear\" or \"yarn\"");
 }
 

@@ -204,7 +204,9 @@ static enum status kind_read(const struct checkpoint_json *json, const struct ch
 
 enum status config_rope_read(const struct checkpoint_json *json, struct config *config)
 {
-    const char *key = checkpoint_json_get(json, "rope_parameters") != NULL ? "rope_parameters" : "rope_scaling";
+    const json_t *scaling = checkpoint_json_get(json, "rope_scaling");
+    int scales = scaling != NULL && !(json_is_object(scaling) && json_object_size(scaling) == 0); /* then it counts alone, as in transformers */
+    const char *key = scales ? "rope_scaling" : "rope_parameters";
     struct checkpoint_json rope = {json->file, checkpoint_json_get(json, key)};
     double rotated = 1;
 

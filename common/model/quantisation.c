@@ -92,9 +92,9 @@ static int is_fp8(const json_t *group)
 
 static enum status sparsity_check(const struct checkpoint_json *json)
 {
-    const json_t *sparsity = checkpoint_json_get(json, "sparsity_config"), *format = json_object_get(sparsity, "format");
+    struct checkpoint_json sparsity = {.file = json->file, .object = checkpoint_json_get(json, "sparsity_config")};
 
-    if (sparsity == NULL || json_object_size(sparsity) == 0 || (json_is_string(format) && strcmp(json_string_value(format), "dense") == 0))
+    if (sparsity.object == NULL || json_object_size(sparsity.object) == 0 || says(&sparsity, "format", "dense"))
         return STATUS_OK;
     return checkpoint_json_refuse(json, "sparsity_config", "none, or of format \"dense\"");
 }
@@ -108,6 +108,8 @@ static enum status compressed_read(const struct checkpoint_json *json, struct qu
     if (!says(json, "format", "float-quantized"))
         return checkpoint_json_refuse(json, "format", "\"float-quantized\"");
     TRY(sparsity_check(json));
+    if (groups != NULL && !json_is_object(groups))
+        return checkpoint_json_refuse(json, "config_groups", "an object of groups, each with its weights");
     for (void *at = json_object_iter(groups); at != NULL; at = json_object_iter_next(groups, at))
         if (!is_fp8(json_object_iter_value(at)))
             return checkpoint_json_refuse(json, "config_groups", "weights of num_bits 8, type \"float\" and symmetric in each");

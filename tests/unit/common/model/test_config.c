@@ -162,6 +162,10 @@ static void test_config__reads_rope_under_all_its_spellings(void **state)
     }
     config = patched_read("{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.5}}");
     assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 2.5);
+    config = patched_read("{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {\"rope_theta\": 500000}}");
+    assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 4 && config.rope_theta == 10000); /* the older key counts, alone */
+    config = patched_read("{\"rope_scaling\": {}, \"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 3}}");
+    assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 3);
     config = patched_read("{\"rope_scaling\": null}");
     assert_int_equal(config.rope, ROPE_PLAIN);
     config = patched_read("{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 1000000.0}}");
@@ -280,6 +284,8 @@ static void test_config__refuses_what_it_cannot_compute(void **state)
         {"{\"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\","
          " \"sparsity_config\": {\"format\": \"sparse-24-bitmask\"}}}",
          "expected none, or of format \"dense\""},
+        {"{\"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\", \"config_groups\": [1]}}",
+         "key \"config_groups\" is [1], expected an object of groups"},
         {"{\"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\","
          " \"config_groups\": {\"a\": {\"weights\": {\"num_bits\": 8}}, \"b\": {\"weights\": {\"num_bits\": 4}}}}}",
          "key \"config_groups\" is"},

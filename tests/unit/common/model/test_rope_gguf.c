@@ -28,14 +28,14 @@ static void add_key(struct gguf_file *file, const struct key *key)
 {
     char name[96];
 
-    snprintf(name, sizeof name, "llama.rope.scaling.%s", key->part);
+    snprintf(name, sizeof name, strcmp(key->part, "scale_linear") == 0 ? "llama.rope.%s" : "llama.rope.scaling.%s", key->part);
     if (strcmp(key->part, "original_context_length") == 0)
         gguf_file_u32(file, name, (uint32_t)key->value);
     else
         gguf_file_f32(file, name, key->value);
 }
 
-/* A llama without the tensors of its layer: a config is read from keys and the embedding. */
+/* A llama without the tensors of its layer: a config is read from keys and the embedding.  type: NULL leaves the key out */
 static void write_scaled(const char *type, const struct key *keys)
 {
     static const float embedding[2 * 4];
@@ -49,7 +49,8 @@ static void write_scaled(const char *type, const struct key *keys)
     gguf_file_u32(&file, "llama.feed_forward_length", 4);
     gguf_file_u32(&file, "llama.attention.head_count", 1);
     gguf_file_f32(&file, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    gguf_file_text(&file, "llama.rope.scaling.type", type);
+    if (type != NULL)
+        gguf_file_text(&file, "llama.rope.scaling.type", type);
     for (int i = 0; i < KEYS && keys[i].part != NULL; i++)
         add_key(&file, &keys[i]);
     gguf_file_tensor(&file, "token_embd.weight", GGUF_FILE_F32, 2, 4, embedding, sizeof embedding);
@@ -89,6 +90,22 @@ static void test_rope_gguf__yarn_is_what_its_keys_say(void **state)
     assert_true(config.rope_attention == 1.5 * 1.25);
 }
 
+static void test_rope_gguf__a_factor_without_a_type_is_linear(void **state)
+{
+    struct config config = config_of(NULL, (const struct key[KEYS]){{"factor", 4}});
+
+    (void)state;
+    assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 4);
+    config = config_of(NULL, (const struct key[KEYS]){{"scale_linear", 2}});
+    assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 2);
+    config = config_of(NULL, (const struct key[KEYS]){{"factor", 4}, {"scale_linear", 2}});
+    assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 4);
+    config = config_of(NULL, (const struct key[KEYS]){{NULL, 0}});
+    assert_int_equal(config.rope, ROPE_PLAIN);
+    config = config_of("none", (const struct key[KEYS]){{"factor", 4}, {"scale_linear", 2}});
+    assert_int_equal(config.rope, ROPE_PLAIN);
+}
+
 static void test_rope_gguf__refuses_what_it_cannot_compute(void **state)
 {
     static const struct {
@@ -108,6 +125,7 @@ static void test_rope_gguf__refuses_what_it_cannot_compute(void **state)
         {"yarn", {{"factor", 2}, {"attn_factor", -1}}, "key llama.rope.scaling.attn_factor is -1"},
         {"linear", {{"factor", 2}, {"attn_factor", 1.5f}}, "key llama.rope.scaling.attn_factor is 1.5"},
         {"none", {{"attn_factor", 1.5f}}, "key llama.rope.scaling.attn_factor is 1.5"},
+        {NULL, {{"factor", 0.5f}}, "key llama.rope.scaling.factor is 0.5"},
     };
 
     (void)state;
@@ -144,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rope_gguf__yarn_has_its_own_values_where_keys_are_absent),
         cmocka_unit_test(test_rope_gguf__yarn_is_what_its_keys_say),
+        cmocka_unit_test(test_rope_gguf__a_factor_without_a_type_is_linear),
         cmocka_unit_test(test_rope_gguf__refuses_what_it_cannot_compute),
     };
 
