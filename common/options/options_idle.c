@@ -34,6 +34,8 @@ int options_is_default(const struct options *options, const struct option_entry 
 {
     struct options none = options_default;
 
+    if (options->rounds.shape.kind == TREE_OWN && strcmp(entry->name, "draft-length") == 0)
+        return 1; /* such a tree fills it in */
     none.request.sampling = sampling_default;
     return memcmp((const char *)options + entry->at, (const char *)&none + entry->at, size_of(entry->kind)) == 0;
 }
@@ -61,19 +63,6 @@ const struct rule *options_rule_of(const struct option_entry *entry)
     return rule < 0 ? NULL : rule_row(rule);
 }
 
-/* Does a drafter of any kind draw from a q of its own? */
-static int kinds_draw(const struct options *options)
-{
-    struct options own;
-
-    for (int kind = 0; kind < options_kinds(options); kind++) {
-        options_of_kind(options, kind, &own);
-        if (options_draft_kind(&own.model.draft_way)->draws)
-            return 1;
-    }
-    return 0;
-}
-
 /* Why it changes nothing; NULL: it does. */
 static const char *why_idle(const struct options *options, const struct option_entry *entry, int *lines_may)
 {
@@ -83,11 +72,11 @@ static const char *why_idle(const struct options *options, const struct option_e
     const struct rule *own = rule_of(sampling), *of = options_rule_of(entry);
 
     *lines_may = 0;
-    if (own == NULL || (strcmp(entry->name, "draft-length") == 0 && options->rounds.shape.kind == TREE_OWN))
-        return NULL; /* such trees fill a length in */
+    if (own == NULL)
+        return NULL;
     if (!options_drafts(options))
         return of != NULL || entry->affects_results == RESULTS_DRAFTED || options_is_named(entry->name, of_drafts) ? "nothing is drafted" : NULL;
-    if (options_is_named(entry->name, of_kinds) && !kinds_draw(options))
+    if (options_is_named(entry->name, of_kinds) && options_kinds_that_draw(options) == 0)
         return "what drafts has no distribution to draw from";
     if (strcmp(entry->name, "branches") == 0 && options->rounds.run_ahead == RUN_AHEAD_OFF)
         return "--run-ahead is off";

@@ -105,8 +105,7 @@ static const char *has_own_tree(const struct options *options)
     return kind->own_tree ? kind->name : NULL;
 }
 
-/* How many kinds draw from a q, which a row is asked about; each other one asks about the token that it names. */
-static int count_drawing(const struct options *options)
+int options_kinds_that_draw(const struct options *options)
 {
     struct options own;
     int count = 0;
@@ -122,7 +121,7 @@ enum status options_merge_check(const struct options *options)
 {
     const struct rule *rule = rule_of(&options->request.sampling);
     int kinds = options_kinds(options), is_cold = options->request.sampling.temperature == 0;
-    int drawing = count_drawing(options), asked = drawing * options->rounds.support + kinds - drawing;
+    int drawing = options_kinds_that_draw(options), asked = drawing * options->rounds.support + kinds - drawing;
 
     if (options->rounds.merge.count == 0 || options->rounds.solo || options->ranks.drafters == 0)
         return STATUS_OK;

@@ -10,6 +10,8 @@ int options_kinds(const struct options *options);
 /* Writes the options as a drafter of that kind has them; the first kind has them as they are. They borrow the job's texts: not to be released.
  * kind: 0 .. options_kinds - 1 */
 void options_of_kind(const struct options *options, int kind, struct options *own);
+/* How many kinds draw from a q; each other one names its tokens. */
+int options_kinds_that_draw(const struct options *options);
 /* Does a rank of any kind run a model? */
 int options_kinds_run_models(const struct options *options);
 /* What people know that kind by, as they said it: a path by its end.  text: [OPTIONS_DRAFT_TEXT] */

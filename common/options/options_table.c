@@ -4,6 +4,8 @@
 #include "common/sample/rule.h"
 #include "common/sample/sparse_q.h"
 #include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define AT(field) offsetof(struct options, field)
@@ -318,6 +320,14 @@ static int same_name(const char *a, const char *b)
     while (*a != '\0' && spelling_fold(*a) == spelling_fold(*b))
         a++, b++;
     return *a == '\0' && *b == '\0';
+}
+
+const char *option_cut(const char *word, char *name)
+{
+    const char *equals = strchr(word, '=');
+
+    snprintf(name, OPTION_NAME, "%.*s", (int)(equals != NULL ? equals - word : (ptrdiff_t)strlen(word)) - 2, word + 2);
+    return equals != NULL ? equals + 1 : NULL;
 }
 
 int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at)

@@ -60,6 +60,9 @@ extern const int option_count;
 extern const struct options options_default; /* but sampling, whose own is sampling_default */
 extern const char *const option_group_title[];
 
+enum { OPTION_NAME = 64 };
+/* Of "--name" or "--name=VALUE" the name, cut where it is too long. Returns VALUE, or NULL.  name: [OPTION_NAME] */
+const char *option_cut(const char *word, char *name);
 /* The entry of that name ('-' and '_' are the same), or NULL. */
 const struct option_entry *option_find(const char *name);
 /* Is argv[at], which follows an option without '=', its value? Where the value may be left out, a word that is an option is not; otherwise any

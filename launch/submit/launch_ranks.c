@@ -27,16 +27,14 @@ static void write_words(const char *before, const char *text, FILE *to)
 int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *option)
 {
     while (*at < argc) {
-        const char *text = argv[(*at)++], *equals = strchr(text, '=');
-        char name[64];
-        const struct option_entry *entry;
+        char name[OPTION_NAME];
+        const char *text = argv[(*at)++], *value = option_cut(text, name);
+        const struct option_entry *entry = option_find(name);
 
-        snprintf(name, sizeof name, "%.*s", equals != NULL ? (int)(equals - text - 2) : (int)strlen(text) - 2, text + 2);
-        entry = option_find(name);
         if (entry == NULL)
             continue; /* it has been parsed: all are known */
         *option = (struct launch_option){.text = text, .value = NULL, .entry = entry};
-        if (equals == NULL && option_takes_next(entry, argc, argv, *at))
+        if (value == NULL && option_takes_next(entry, argc, argv, *at))
             option->value = argv[(*at)++];
         if (entry->for_ranks != RANKS_NEVER)
             return 1;

@@ -4,7 +4,6 @@
 #include "tests/support/model_rig.h"
 
 #include "common/model/checkpoint.h"
-#include "common/model/checkpoint_quantised.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -90,17 +89,6 @@ static void test_few_bits__scales_and_zero_points_are_packed_as_seldom_as_they_a
     assert_true(bytes[1] < bytes[0]);
 }
 
-static double apart(const float *a, const float *b, size_t count)
-{
-    double difference = 0, size = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        difference += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        size += (double)b[i] * (double)b[i];
-    }
-    return sqrt(difference / size);
-}
-
 static void test_few_bits__fp8_gives_the_bits_of_its_values(void **state)
 {
     int vocab;
@@ -126,7 +114,7 @@ static void test_few_bits__of_4_bits_the_logits_are_near_those_of_the_values(voi
     for (enum few_bits_kind kind = FEW_BITS_AWQ; kind <= FEW_BITS_GPTQ_ZERO; kind++) {
         write_folders(folders[0], kind);
         float *found = logits_of(to, &vocab), *expected = logits_of(values, &vocab);
-        double error = apart(found, expected, (size_t)(TOKENS * vocab));
+        double error = golden_apart(found, expected, (size_t)(TOKENS * vocab));
 
         print_message("%s: apart by %.3g of the logits' size\n", few_bits_name[kind], error);
         assert_true(error > 0 && error < LARGEST_ERROR);
@@ -139,14 +127,10 @@ static void compare_rows(const struct tensor *found, const struct tensor *expect
 {
     size_t columns = (size_t)found->columns;
     float *row = calloc(columns, sizeof *row);
-    char *bytes = calloc(columns, 4 * CHECKPOINT_QUANTISED_ROWS);
 
+    assert_non_null(row);
     for (int i = 0; i < found->rows; i++) {
-        int within = i % CHECKPOINT_QUANTISED_ROWS;
-
-        if (within == 0)
-            checkpoint_quantised_rows(found, i, bytes);
-        dtype_widen(found->dtype, bytes + (size_t)within * dtype_row_bytes(found->dtype, columns), row, columns);
+        model_rig_map_row(found, i, row);
         for (size_t k = 0; k < columns; k++) {
             float value;
 
@@ -156,7 +140,6 @@ static void compare_rows(const struct tensor *found, const struct tensor *expect
         }
     }
     free(row);
-    free(bytes);
 }
 
 /* Every map of every layer, row by row. */

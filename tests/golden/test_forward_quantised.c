@@ -4,7 +4,6 @@
 #include "tests/support/model_rig.h"
 
 #include "common/model/checkpoint.h"
-#include "common/model/checkpoint_quantised.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -60,17 +59,6 @@ static void golden_close(struct golden *golden)
     free(golden->value);
 }
 
-static double apart(const float *a, const float *b, size_t count)
-{
-    double difference = 0, size = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        difference += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        size += (double)b[i] * (double)b[i];
-    }
-    return sqrt(difference / size);
-}
-
 static void test_forward_quantised__logits_are_near_those_of_transformers(void **state)
 {
     const struct format *format = *state;
@@ -87,7 +75,7 @@ static void test_forward_quantised__logits_are_near_those_of_transformers(void *
     model_rig_open(&rig, golden.folder, NULL, 1, NULL);
     assert_int_equal(rig.model->vocab_count, golden.vocab);
     model_rig_feed(&rig, 0, golden.tokens, golden.count, golden.count, got);
-    error = apart(got, golden.logits, size);
+    error = golden_apart(got, golden.logits, size);
     print_message("%s: apart by %.3g of the logits' size\n", format->name, error);
     assert_true(error < format->logits);
     model_rig_close(&rig);
@@ -100,15 +88,10 @@ static size_t compare_rows(const struct tensor *map, int every, const float *exp
 {
     size_t columns = (size_t)map->columns, used = 0;
     float *row = calloc(columns, sizeof *row);
-    char *bytes = calloc(columns, 4 * CHECKPOINT_QUANTISED_ROWS);
 
     assert_non_null(row);
-    assert_non_null(bytes);
     for (int i = 0; i < map->rows; i += every) {
-        int within = i % CHECKPOINT_QUANTISED_ROWS;
-
-        checkpoint_quantised_rows(map, i - within, bytes);
-        dtype_widen(map->dtype, bytes + (size_t)within * dtype_row_bytes(map->dtype, columns), row, columns);
+        model_rig_map_row(map, i, row);
         for (size_t k = 0; k < columns; k++, used++) {
             assert_true(isfinite(row[k]));
             double off = fabs((double)row[k] - (double)expected[used]) - 0x1p-25; /* half of F16's smallest number */
@@ -117,7 +100,6 @@ static size_t compare_rows(const struct tensor *map, int every, const float *exp
         }
     }
     free(row);
-    free(bytes);
     return used;
 }
 

@@ -111,3 +111,14 @@ double golden_difference(const float *a, const float *b, size_t count)
     }
     return largest;
 }
+
+double golden_apart(const float *a, const float *b, size_t count)
+{
+    double difference = 0, size = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        difference += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        size += (double)b[i] * (double)b[i];
+    }
+    return sqrt(difference / size);
+}

@@ -27,5 +27,7 @@ char *golden_bytes(const char *path, size_t *size);
 
 /* max |a - b|; infinity where either is not finite. */
 double golden_difference(const float *a, const float *b, size_t count);
+/* How far a is from b, in parts of b: the root of the mean square of a - b over that of b. */
+double golden_apart(const float *a, const float *b, size_t count);
 
 #endif

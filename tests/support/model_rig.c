@@ -1,5 +1,7 @@
 #include "tests/support/model_rig.h"
 
+#include "common/model/checkpoint_quantised.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,4 +145,16 @@ int32_t model_rig_argmax(const float *logits, int count, float *margin)
     if (margin != NULL)
         *margin = logits[best] - second;
     return best;
+}
+
+void model_rig_map_row(const struct tensor *map, int row, float *values)
+{
+    size_t columns = (size_t)map->columns;
+    int within = row % CHECKPOINT_QUANTISED_ROWS;
+    char *bytes = calloc(columns, 4 * CHECKPOINT_QUANTISED_ROWS);
+
+    assert_non_null(bytes);
+    checkpoint_quantised_rows(map, row - within, bytes);
+    dtype_widen(map->dtype, bytes + (size_t)within * dtype_row_bytes(map->dtype, columns), values, columns);
+    free(bytes);
 }

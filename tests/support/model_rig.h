@@ -3,6 +3,7 @@
 #ifndef TANDEM_TESTS_SUPPORT_MODEL_RIG_H
 #define TANDEM_TESTS_SUPPORT_MODEL_RIG_H
 
+#include "common/model/checkpoint.h"
 #include "common/model/forward.h"
 
 enum { MODEL_RIG_ROWS = 96, MODEL_RIG_SLOTS = 3 };
@@ -45,6 +46,9 @@ void model_rig_poison(struct model_rig *rig, int slot, int first);
 
 /* Feeds the tokens to slot 0, and others to slot 2; copies the first `kept` there, in two parts, and feeds the rest: the same logits to the bit. */
 void model_rig_assert_copied(struct model_rig *rig, const int32_t *tokens, int count, int kept);
+
+/* The values of a row of a map that is packed in a checkpoint.  values: [columns] */
+void model_rig_map_row(const struct tensor *map, int row, float *values);
 
 /* The largest logit's lowest index, and how far the next one is below it (margin may be NULL). */
 int32_t model_rig_argmax(const float *logits, int count, float *margin);
