@@ -65,8 +65,8 @@ static enum status refuse_short(const char *text)
 /* One argument of the command line, --name, --name=value or --name value; *at moves past what was used. */
 static enum status take_argument(struct options *options, int argc, char **argv, int *at)
 {
-    char name[64];
-    const char *text = argv[*at], *equals;
+    char name[OPTION_NAME];
+    const char *text = argv[*at], *value;
     const struct option_entry *entry;
 
     if (strncmp(text, "--", 2) != 0 || text[2] == '\0') {
@@ -75,16 +75,15 @@ static enum status take_argument(struct options *options, int argc, char **argv,
         log_error("unexpected argument '%s', expected an option that begins with --, as --prompt TEXT or --prompts FILE", text);
         return STATUS_USAGE;
     }
-    equals = strchr(text, '=');
-    snprintf(name, sizeof name, "%.*s", equals != NULL ? (int)(equals - text - 2) : (int)strlen(text) - 2, text + 2);
+    value = option_cut(text, name);
     entry = option_find(name);
     if (entry == NULL)
         return refuse_name(name);
     *at += 1;
     if (entry->value == NULL)
-        return option_set(options, entry, equals != NULL ? equals + 1 : "true", "--");
-    if (equals != NULL)
-        return option_set(options, entry, equals + 1, "--");
+        return option_set(options, entry, value != NULL ? value : "true", "--");
+    if (value != NULL)
+        return option_set(options, entry, value, "--");
     if (!option_takes_next(entry, argc, argv, *at))
         return option_set(options, entry, "", "--");
     if (*at >= argc) {
@@ -137,6 +136,8 @@ static enum status check_perplexity(const struct options *options)
                         : options->checks.size != CHECK_OFF ? "--check"
                         : options->report.compare           ? "--compare"
                         : options->report.sweep != NULL     ? "--sweep"
+                        : options->request.echo             ? "--echo"
+                        : options->request.logprobs >= 0    ? "--logprobs"
                                                             : NULL;
 
     if (options->input.perplexity == NULL)

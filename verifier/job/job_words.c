@@ -32,7 +32,7 @@ static void say_what_drafts(const struct job *job)
 {
     const struct options *options = job->options;
 
-    if (options->model.draft_is_known && !options->report.quiet)
+    if (options->model.draft_is_known && options->input.perplexity == NULL && !options->report.quiet)
         log_info("the model that belongs to the target drafts for it: %s; --draft says another, --solo none", options->model.draft);
 }
 

@@ -82,7 +82,7 @@ static void take_number(struct request *request, const struct request_terms *ter
                      "line of OpenAI's batches has",
                      json_is_true(value) ? "true" : "false", ROW_MAX_LOGPROBS);
     } else if (!json_is_number(value) && !(is_flag(key) && json_is_boolean(value))) {
-        request_fail(request, "%s is not a number", key);
+        request_fail(request, is_flag(key) ? "%s is neither true nor false" : "%s is not a number", key);
     } else if (known < 0) {
         request_fail(request, "%s", reason);
     } else if (options.rounds.draft_length > options_most_drafts(terms->options)) {

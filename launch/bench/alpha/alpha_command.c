@@ -24,8 +24,9 @@ static const char *own_name(const struct alpha_command_own *own, const char *arg
 }
 
 /* Of a run, and promising something else than is done here. */
-static const char *const refused[] = {"dry-run",      "output", "resume", "merge", "synthetic-acceptance", "stats", "trace", "explain",
-                                      "explain-page", "hosts",  "check",  NULL};
+static const char *const refused[] = {"dry-run",      "output", "resume",  "merge", "synthetic-acceptance",
+                                      "stats",        "trace",  "explain", "echo",  "logprobs",
+                                      "explain-page", "hosts",  "check",   NULL};
 
 static enum status refuse(const char *name, const char *command)
 {
@@ -37,12 +38,14 @@ static enum status refuse(const char *name, const char *command)
 static enum status keep(const struct alpha_command_own *own, int argc, char **argv, int *at, char **left, int *count)
 {
     const char *text = argv[*at];
-    const struct option_entry *entry;
-    char name[64] = "";
+    char name[OPTION_NAME];
+    const char *value = NULL;
+    const struct option_entry *entry = NULL;
 
-    if (strncmp(text, "--", 2) == 0)
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
-    entry = option_find(name);
+    if (strncmp(text, "--", 2) == 0) {
+        value = option_cut(text, name);
+        entry = option_find(name);
+    }
     left[(*count)++] = argv[(*at)++];
     if (entry == NULL)
         return STATUS_OK; /* who reads the options says so */
@@ -50,7 +53,7 @@ static enum status keep(const struct alpha_command_own *own, int argc, char **ar
         return refuse(entry->name, own->command);
     if (own->kept != NULL)
         own->kept(own->state, entry);
-    if (strchr(text, '=') != NULL || !option_takes_next(entry, argc, argv, *at))
+    if (value != NULL || !option_takes_next(entry, argc, argv, *at))
         return STATUS_OK;
     if (*at == argc) {
         log_error("--%s needs a value: %s", entry->name, entry->value);
@@ -101,8 +104,6 @@ static int changes_nothing(const struct options *options, const struct option_en
     static const char *const of_jobs[] = {"verifiers", "drafters", "plain-results", "drain-seconds", NULL};
     static const char *const filled_in[] = {"draft-deadline", "max-sequences", "solo", NULL}; /* by others than the user */
 
-    if (strcmp(entry->name, "draft-length") == 0 && options->rounds.shape.kind == TREE_OWN)
-        return 0; /* such trees fill it in */
     if (options_is_default(options, entry) || options_is_named(entry->name, used) || options_is_named(entry->name, filled_in))
         return 0;
     return entry->group == OPTION_SPECULATION || (greedy && entry->group == OPTION_SAMPLING) || options_is_named(entry->name, of_jobs);

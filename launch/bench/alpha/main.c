@@ -162,7 +162,8 @@ struct label {
 /* As the table calls it: a kind by its name, and a file without its folders. */
 static struct label name_of(const struct command *command, int d)
 {
-    const char *name = command->name[d] != NULL ? command->name[d] : command->draft[d].model.draft, *slash;
+    const char *given = command->name[d], *slash;
+    const char *name = given != NULL && strcmp(given, "auto") != 0 ? given : command->draft[d].model.draft;
     struct label label = {"the embedded draft"};
     size_t kind;
 

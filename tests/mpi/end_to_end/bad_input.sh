@@ -278,6 +278,8 @@ refused 66 "--perplexity $WORK/none.txt: No such file" --perplexity "$WORK/none.
 refused 64 "--prompts does not go with --perplexity, which scores its text" --perplexity "$PROMPTS" --prompts "$PROMPTS"
 refused 64 "a context of 2000 tokens was asked for, the model has 1024" --perplexity "$PROMPTS" --context 2000
 refused_dry 64 "--temperature does not go with --perplexity, which scores its text and chooses no tokens" --perplexity "$PROMPTS" --temperature 1
+refused_dry 64 "--echo does not go with --perplexity" --perplexity "$PROMPTS" --echo
+refused_dry 64 "--logprobs does not go with --perplexity" --perplexity "$PROMPTS" --logprobs 2
 refused 64 "--echo is for prompts, and --chat makes messages of them" --chat Hello --echo
 
 # The one prompt of --prompt.

@@ -130,7 +130,7 @@ static void test_request__an_echoed_prompt_keeps_its_text(void **state)
 static void test_request__what_is_not_echoed_says_so(void **state)
 {
     (void)state;
-    EACH_WRONG({"\"echo\": \"yes\"", "echo is not a number"}, {"\"echo\": 2", "echo is 2, expected a whole number from 0 to 1"});
+    EACH_WRONG({"\"echo\": \"yes\"", "echo is neither true nor false"}, {"\"echo\": 2", "echo is 2, expected a whole number from 0 to 1"});
 }
 
 /* Where nothing is generated, all of the context is the prompt's. */
