@@ -220,19 +220,19 @@ static enum status linear_read(struct reader *reader, const char *factor, enum g
 
 static enum status scaling_read(struct reader *reader, struct config *config)
 {
-    struct gguf_text kind = {"", 0}; /* of older files none, which means linear */
+    struct gguf_text kind = {NULL, 0};
 
-    TRY(gguf_string(reader->gguf, key_of(reader, "rope.scaling.type"), GGUF_OPTIONAL, &kind));
+    if (gguf_find(reader->gguf, key_of(reader, "rope.scaling.type")) == NULL) /* which means linear; older files call the factor otherwise */
+        return linear_read(reader,
+                           gguf_find(reader->gguf, key_of(reader, "rope.scaling.factor")) != NULL ? "rope.scaling.factor" : "rope.scale_linear",
+                           GGUF_OPTIONAL, config);
+    TRY(gguf_string(reader->gguf, key_of(reader, "rope.scaling.type"), GGUF_NEEDED, &kind));
     if (gguf_text_is(kind, "yarn"))
         return yarn_read(reader, config);
     if (gguf_text_is(kind, "linear"))
         return linear_read(reader, "rope.scaling.factor", GGUF_NEEDED, config);
     if (gguf_text_is(kind, "none"))
         return no_attention_read(reader);
-    if (gguf_text_is(kind, "")) {
-        TRY(linear_read(reader, "rope.scale_linear", GGUF_OPTIONAL, config));
-        return linear_read(reader, "rope.scaling.factor", GGUF_OPTIONAL, config);
-    }
     return gguf_refuse(reader->gguf, reader->key, "\"none\", \"linear\" or \"yarn\"");
 }
 

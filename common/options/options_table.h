@@ -61,7 +61,7 @@ extern const struct options options_default; /* but sampling, whose own is sampl
 extern const char *const option_group_title[];
 
 enum { OPTION_NAME = 64 };
-/* Of "--name" or "--name=VALUE" the name, cut where it is too long. Returns VALUE, or NULL.  name: [OPTION_NAME] */
+/* Of a word that begins with "--", "--name" or "--name=VALUE", the name, cut where it is too long. Returns VALUE, or NULL.  name: [OPTION_NAME] */
 const char *option_cut(const char *word, char *name);
 /* The entry of that name ('-' and '_' are the same), or NULL. */
 const struct option_entry *option_find(const char *name);

@@ -108,6 +108,7 @@ refused 64 "--explain-page is not for tandem alpha" --prompt a --explain-page "$
 refused 64 "--prompts is -, expected a file" --prompts -
 refused 64 "--perplexity is not for tandem alpha, which scores no text" --perplexity "$WORK/some.in"
 refused 64 "--echo is not for tandem alpha" --echo
+refused 64 "--logprobs is not for tandem alpha" --logprobs 2
 refused 64 "--explain is not for tandem alpha" --explain
 for value in --explain --json; do # which is a text here, and no option
     "$tandem" alpha --draft lookup --prompt "$value" --tokens 4 >"$WORK/out" 2>"$WORK/err"

@@ -100,6 +100,8 @@ static void test_rope_gguf__a_factor_without_a_type_is_linear(void **state)
     assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 2);
     config = config_of(NULL, (const struct key[KEYS]){{"factor", 4}, {"scale_linear", 2}});
     assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 4);
+    config = config_of(NULL, (const struct key[KEYS]){{"factor", 4}, {"scale_linear", 0}}); /* which nobody asks then */
+    assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 4);
     config = config_of(NULL, (const struct key[KEYS]){{NULL, 0}});
     assert_int_equal(config.rope, ROPE_PLAIN);
     config = config_of("none", (const struct key[KEYS]){{"factor", 4}, {"scale_linear", 2}});
@@ -126,6 +128,8 @@ static void test_rope_gguf__refuses_what_it_cannot_compute(void **state)
         {"linear", {{"factor", 2}, {"attn_factor", 1.5f}}, "key llama.rope.scaling.attn_factor is 1.5"},
         {"none", {{"attn_factor", 1.5f}}, "key llama.rope.scaling.attn_factor is 1.5"},
         {NULL, {{"factor", 0.5f}}, "key llama.rope.scaling.factor is 0.5"},
+        {NULL, {{"scale_linear", 0.5f}}, "key llama.rope.scale_linear is 0.5"},
+        {"", {{"factor", 4}}, "key llama.rope.scaling.type is \"\", expected"},
     };
 
     (void)state;
