@@ -12,6 +12,7 @@
 #include "common/model/checkpoint_llama2c.h"
 #include "common/model/checkpoint_quantised.h"
 #include "common/model/checkpoint_table.h"
+#include "common/model/checkpoint_unread.h"
 #include "common/model/safetensors.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,20 +233,6 @@ static enum status shape_refuse(const struct checkpoint_entry *entry, int64_t ro
     return STATUS_DATA;
 }
 
-/* Vectors are read as single values, so they have no blocks. */
-static int dtype_of(const struct checkpoint_entry *entry, enum dtype *dtype)
-{
-    enum dtype usable = entry->has_blocks && entry->dims == 2 ? DTYPES : DTYPE_F8;
-
-    for (enum dtype known = DTYPE_F32; known < usable; known++) {
-        if (strcmp(dtype_name(known), entry->dtype) == 0) {
-            *dtype = known;
-            return 1;
-        }
-    }
-    return 0;
-}
-
 enum status checkpoint_find(const struct checkpoint *checkpoint, const char *name, int64_t rows, int64_t columns, struct tensor *tensor)
 {
     const struct checkpoint_entry *entry = entry_of(checkpoint, name);
@@ -259,7 +246,7 @@ enum status checkpoint_find(const struct checkpoint *checkpoint, const char *nam
         log_error("%s: tensor %s is missing", checkpoint->path, name);
         return STATUS_DATA;
     }
-    if (!dtype_of(entry, &dtype)) {
+    if (!checkpoint_table_dtype(entry, &dtype)) {
         log_error("%s: tensor %s is %s, expected F32, F16 or BF16%s", entry->file, entry->name, entry->dtype,
                   entry->has_blocks && entry->dims == 2 ? ", or Q8_0, Q5_0, Q5_1, Q4_0, Q4_1, or Q2_K to Q6_K" : "");
         return STATUS_DATA;
@@ -274,6 +261,20 @@ enum status checkpoint_find(const struct checkpoint *checkpoint, const char *nam
 int checkpoint_has(const struct checkpoint *checkpoint, const char *name)
 {
     return entry_of(checkpoint, name) != NULL;
+}
+
+void checkpoint_warn_unread(const struct checkpoint *checkpoint, const struct config *config)
+{
+    int count;
+    const struct checkpoint_entry *unread = checkpoint_unread_first(&checkpoint->table, config, &count);
+    char others[32] = "";
+
+    if (unread == NULL)
+        return;
+    if (count > 1)
+        snprintf(others, sizeof others, " (and %d more)", count - 1);
+    log_file_warning("%s: tensor %s%s is left out: %s of %d layer%s has none of that name", unread->file, unread->name, others,
+                     config->family->architecture, config->layers, config->layers == 1 ? "" : "s");
 }
 
 const char *checkpoint_path(const struct checkpoint *checkpoint)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY = 96, HIDDEN_MAX = 1 << 17, LAYERS_MAX = 1 << 10, HEADS_MAX = 1 << 10, FFN_MAX = 1 << 20, VOCAB_MAX = 1 << 22 };
+enum { KEY = 96, HIDDEN_MAX = 1 << 17, HEADS_MAX = 1 << 10, FFN_MAX = 1 << 20, VOCAB_MAX = 1 << 22 };
 
 struct reader {
     const struct gguf *gguf;
@@ -106,7 +106,7 @@ static enum status sizes_read(struct reader *reader, struct config *config)
     double eps = 0;
 
     TRY(integer(reader, "embedding_length", GGUF_NEEDED, HIDDEN_MAX, &config->hidden));
-    TRY(integer(reader, "block_count", GGUF_NEEDED, LAYERS_MAX, &config->layers));
+    TRY(integer(reader, "block_count", GGUF_NEEDED, FAMILY_LAYERS_MAX, &config->layers));
     TRY(heads_read(reader, config));
     TRY(integer(reader, "feed_forward_length", GGUF_NEEDED, FFN_MAX, &config->ffn));
     TRY(integer(reader, "context_length", GGUF_NEEDED, CONFIG_MAX_CONTEXT, &config->context));
@@ -222,11 +222,11 @@ static enum status scaling_read(struct reader *reader, struct config *config)
 {
     struct gguf_text kind = {NULL, 0};
 
-    if (gguf_find(reader->gguf, key_of(reader, "rope.scaling.type")) == NULL) /* which means linear; older files call the factor otherwise */
+    TRY(gguf_string(reader->gguf, key_of(reader, "rope.scaling.type"), GGUF_OPTIONAL, &kind));
+    if (kind.bytes == NULL) /* which means linear; older files call the factor otherwise */
         return linear_read(reader,
                            gguf_find(reader->gguf, key_of(reader, "rope.scaling.factor")) != NULL ? "rope.scaling.factor" : "rope.scale_linear",
                            GGUF_OPTIONAL, config);
-    TRY(gguf_string(reader->gguf, key_of(reader, "rope.scaling.type"), GGUF_NEEDED, &kind));
     if (gguf_text_is(kind, "yarn"))
         return yarn_read(reader, config);
     if (gguf_text_is(kind, "linear"))

@@ -75,6 +75,19 @@ const struct checkpoint_entry *checkpoint_table_find(const struct checkpoint_tab
     return NULL;
 }
 
+int checkpoint_table_dtype(const struct checkpoint_entry *entry, enum dtype *dtype)
+{
+    enum dtype usable = entry->has_blocks && entry->dims == 2 ? DTYPES : DTYPE_F8;
+
+    for (enum dtype known = DTYPE_F32; known < usable; known++) {
+        if (strcmp(dtype_name(known), entry->dtype) == 0) {
+            *dtype = known;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void checkpoint_table_release(struct checkpoint_table *table)
 {
     for (int i = 0; i < table->count; i++)

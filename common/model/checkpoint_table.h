@@ -3,6 +3,7 @@
 #ifndef TANDEM_COMMON_MODEL_CHECKPOINT_TABLE_H
 #define TANDEM_COMMON_MODEL_CHECKPOINT_TABLE_H
 
+#include "common/backend/backend.h"
 #include "common/base/status.h"
 #include <stdint.h>
 
@@ -30,6 +31,8 @@ enum status checkpoint_table_add(struct checkpoint_table *table, const struct ch
 enum status checkpoint_table_sort(struct checkpoint_table *table);
 /* NULL when there is none of that name. The table is sorted. */
 const struct checkpoint_entry *checkpoint_table_find(const struct checkpoint_table *table, const char *name);
+/* Whether rows of it can be read as they are, and as what. Vectors are read as single values, so they have no blocks. */
+int checkpoint_table_dtype(const struct checkpoint_entry *entry, enum dtype *dtype);
 void checkpoint_table_release(struct checkpoint_table *table);
 
 #endif

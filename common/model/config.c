@@ -17,7 +17,6 @@ enum {
     JSON_BYTES_MAX = 4 << 20,
     /* Wide enough for any model of these families; every product of two of them fits easily in 64 bits. */
     HIDDEN_MAX = 1 << 17,
-    LAYERS_MAX = 1 << 10,
     HEADS_MAX = 1 << 10,
     FFN_MAX = 1 << 20,
     VOCAB_MAX = 1 << 22,
@@ -90,7 +89,7 @@ static enum status sizes_read(const struct checkpoint_json *json, const struct m
     char expected[80];
 
     TRY(checkpoint_json_integer(json, "hidden_size", CHECKPOINT_JSON_NEEDED, 2, HIDDEN_MAX, &config->hidden));
-    TRY(checkpoint_json_integer(json, "num_hidden_layers", CHECKPOINT_JSON_NEEDED, 1, LAYERS_MAX, &config->layers));
+    TRY(checkpoint_json_integer(json, "num_hidden_layers", CHECKPOINT_JSON_NEEDED, 1, FAMILY_LAYERS_MAX, &config->layers));
     TRY(checkpoint_json_integer(json, "num_attention_heads", CHECKPOINT_JSON_NEEDED, 1, HEADS_MAX, &config->heads));
     config->kv_heads = config->heads;
     TRY(checkpoint_json_integer(json, "num_key_value_heads", need_of(family->needs_kv_heads), 1, HEADS_MAX, &config->kv_heads));

@@ -202,6 +202,33 @@ static enum status kind_read(const struct checkpoint_json *json, const struct ch
     return kind->read(json, rope, config);
 }
 
+/* What one key says where two spell it: NULL where none does. */
+static const json_t *said(const struct checkpoint_json *json, const json_t *scaling, const char *key)
+{
+    const json_t *found = json_object_get(scaling, key);
+
+    if (found == NULL && strcmp(key, "rope_type") == 0)
+        found = json_object_get(scaling, "type");
+    return found != NULL ? found : json_object_get(json->object, key);
+}
+
+/* Of a config with both, rope_parameters is a copy as a rule. */
+static void warn_of_parameters(const struct checkpoint_json *json, const json_t *scaling)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(checkpoint_json_get(json, "rope_parameters"), key, value)
+    {
+        const json_t *counts = said(json, scaling, key);
+
+        if (json_equal(counts, value) || (json_is_number(counts) && json_is_number(value) && json_number_value(counts) == json_number_value(value)))
+            continue;
+        log_file_warning("%s: key \"%.60s\" of rope_parameters is left out: rope_scaling is there, and counts alone", json->file, key);
+        return;
+    }
+}
+
 enum status config_rope_read(const struct checkpoint_json *json, struct config *config)
 {
     const json_t *scaling = checkpoint_json_get(json, "rope_scaling");
@@ -215,6 +242,8 @@ enum status config_rope_read(const struct checkpoint_json *json, struct config *
     TRY(checkpoint_json_real(json, "rope_theta", CHECKPOINT_JSON_OPTIONAL, ROPE_LEAST_THETA, 1e12, &config->rope_theta));
     if (rope.object == NULL)
         return STATUS_OK;
+    if (scales)
+        warn_of_parameters(json, scaling);
     if (!json_is_object(rope.object))
         return checkpoint_json_refuse(json, key, "an object or null");
     TRY(checkpoint_json_real(&rope, "rope_theta", CHECKPOINT_JSON_OPTIONAL, ROPE_LEAST_THETA, 1e12, &config->rope_theta));

@@ -144,3 +144,35 @@ void family_tensor(const struct model_family *family, enum family_part part, int
     else
         snprintf(name, FAMILY_NAME_MAX, "%s%d.%s", family->names->layer, layer, own);
 }
+
+static enum family_part part_named(const struct family_names *names, enum family_format format, const char *name, int in_layer)
+{
+    int first = in_layer ? FAMILY_SELF_NORM : 0, last = in_layer ? FAMILY_PARTS : FAMILY_SELF_NORM;
+
+    for (int i = first; i < last; i++)
+        if (strcmp(format == FAMILY_GGUF ? names->part[i].gguf : names->part[i].name, name) == 0)
+            return (enum family_part)i;
+    return FAMILY_PARTS;
+}
+
+/* Leading zeros and signs are not of this form. Returns what follows the number and its dot, or NULL. */
+static const char *layer_of(const struct family_names *names, enum family_format format, const char *name, int *layer)
+{
+    const char *prefix = format == FAMILY_GGUF ? names->gguf_layer : names->layer, *at = name + strlen(prefix);
+
+    if (strncmp(name, prefix, strlen(prefix)) != 0 || *at < '0' || *at > '9' || (*at == '0' && at[1] != '.'))
+        return NULL;
+    for (*layer = 0; *at >= '0' && *at <= '9' && *layer < FAMILY_LAYERS_MAX; at++)
+        *layer = *layer * 10 + (*at - '0');
+    return *at == '.' ? at + 1 : NULL;
+}
+
+enum family_part family_part_of(const struct model_family *family, enum family_format format, const char *name, int *layer)
+{
+    const char *within = layer_of(family->names, format, name, layer);
+
+    if (within != NULL)
+        return part_named(family->names, format, within, 1);
+    *layer = 0;
+    return part_named(family->names, format, name, 0);
+}

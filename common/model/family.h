@@ -29,7 +29,7 @@ enum family_part {
     FAMILY_DOWN,
     FAMILY_PARTS,
 };
-enum { FAMILY_MOST_BLOCKS = 4, FAMILY_NAME_MAX = 128 };
+enum { FAMILY_MOST_BLOCKS = 4, FAMILY_NAME_MAX = 128, FAMILY_LAYERS_MAX = 1 << 10 };
 
 /* A block of a layer adds something to the residual stream: attention of the sequence to itself, or the MLP. */
 enum family_block { FAMILY_END, FAMILY_SELF, FAMILY_MLP };
@@ -83,5 +83,7 @@ void family_list(enum family_format format, char *text, size_t size);
 int family_has(const struct model_family *family, enum family_part part);
 /* The name of a tensor as checkpoint_find knows it. layer: counts for those in a layer alone  name: [FAMILY_NAME_MAX] */
 void family_tensor(const struct model_family *family, enum family_part part, int layer, char *name);
+/* The part that has this name in files of a format, and of which layer it is (0 outside of them); FAMILY_PARTS: there is none, in any family. */
+enum family_part family_part_of(const struct model_family *family, enum family_format format, const char *name, int *layer);
 
 #endif

@@ -15,21 +15,20 @@ struct span {
     const char *name;
 };
 
-static const struct dtype_bits {
+static const struct spelled_bits {
     const char *name;
     int bits;
-} dtype_bits[] = {
-    {"BOOL", 8}, {"U8", 8},   {"I8", 8},    {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"I16", 16},
-    {"U16", 16}, {"F16", 16}, {"BF16", 16}, {"I32", 32},    {"U32", 32},    {"F32", 32},    {"F64", 64},
-    {"I64", 64}, {"U64", 64}, {"C64", 64},  {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},
+} spelled_bits[] = {
+    {"BOOL", 8}, {"U8", 8},   {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"I16", 16}, {"U16", 16}, {"F16", 16},    {"BF16", 16},
+    {"I32", 32}, {"U32", 32}, {"F32", 32}, {"F64", 64},    {"I64", 64},    {"U64", 64},    {"C64", 64}, {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6},
 };
 
 /* 0 for a dtype of the future: its tensors are placed but their size is not checked, and they cannot be asked for. */
 static int bits_of(const char *dtype)
 {
-    for (size_t i = 0; i < sizeof dtype_bits / sizeof *dtype_bits; i++)
-        if (strcmp(dtype_bits[i].name, dtype) == 0)
-            return dtype_bits[i].bits;
+    for (size_t i = 0; i < sizeof spelled_bits / sizeof *spelled_bits; i++)
+        if (strcmp(spelled_bits[i].name, dtype) == 0)
+            return spelled_bits[i].bits;
     return 0;
 }
 

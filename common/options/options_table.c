@@ -324,10 +324,10 @@ static int same_name(const char *a, const char *b)
 
 const char *option_cut(const char *word, char *name)
 {
-    const char *equals = strchr(word, '=');
+    size_t length = strcspn(word + 2, "=");
 
-    snprintf(name, OPTION_NAME, "%.*s", (int)(equals != NULL ? equals - word : (ptrdiff_t)strlen(word)) - 2, word + 2);
-    return equals != NULL ? equals + 1 : NULL;
+    snprintf(name, OPTION_NAME, "%.*s", (int)length, word + 2);
+    return word[2 + length] == '=' ? word + 2 + length + 1 : NULL;
 }
 
 int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at)

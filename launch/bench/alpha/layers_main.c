@@ -136,6 +136,7 @@ static void print_result(const struct layer_result *result)
                alpha_lengths[ahead], layer_speedup(result, i, ahead, 0), skip);
     }
     printf(
+        "error: standard error of alpha over texts; c: a step of these layers over one of all.\n"
         "\nPredicted for ranks of %d thread%s, greedy, without messages; tandem run or bench measures it. What follows is the best of this table.\n",
         result->threads, result->threads == 1 ? "" : "s");
     print_best(result, 1, "Where each round waits for its drafts");

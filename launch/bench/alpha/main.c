@@ -205,6 +205,8 @@ static void print_result(const struct command *command, const struct alpha_resul
             print_share(&figures->place[shown[i]]);
         putchar('\n');
     }
+    printf("alpha: what p and q share, the part of drafts that is accepted; error: its standard error over texts; greedy: one likeliest token;\n"
+           "drafts: places where it proposes; c: a step of its own over one of the target's; a place: where all before it were accepted.\n");
 }
 
 /* How wide a tree pays: of a draft that copies its choices are not known here. */

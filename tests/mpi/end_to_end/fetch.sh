@@ -211,11 +211,14 @@ checks=$((checks + 1))
 [ -n "$text" ] && [ "$text" = "$same" ] || fail "by name '$text', by path '$same': $(cat "$WORK/err")"
 # What its files are warned of is said once, though each rank and each look reads them.
 cp -r "$SOURCE/launch/demo/target" "$WORK/window"
-sed -i 's/"LlamaForCausalLM"/"MistralForCausalLM"/; s/"model_type": "llama"/"model_type": "mistral", "sliding_window": 512/' "$WORK/window/config.json"
-checks=$((checks + 2))
+sed -i 's/"LlamaForCausalLM"/"MistralForCausalLM"/; s/"model_type": "llama"/"model_type": "mistral", "sliding_window": 512/; s/\("num_hidden_layers"\): [0-9]*/\1: 3/' \
+    "$WORK/window/config.json"
+checks=$((checks + 4))
 for way in "" --dry-run; do
     "$WORK/bin/tandem" run --target "$WORK/window" --draft self:layers=2 --prompt Hi --max-tokens 4 --verifiers 2 $way >/dev/null 2>"$WORK/err"
-    [ "$(grep -c "warning: .*attention slides over 512 tokens" "$WORK/err")" = 1 ] || fail "run $way: not one warning: $(cat "$WORK/err")"
+    for line in "attention slides over 512 tokens" "tensor model.layers.3.* is left out: MistralForCausalLM of 3 layers has none"; do
+        [ "$(grep -c "warning: .*$line" "$WORK/err")" = 1 ] || fail "run $way: not one warning '$line': $(cat "$WORK/err")"
+    done
 done
 # A file or folder of that name here means itself, which is said once where the fetched one might have been meant.
 cd "$WORK/empty" && mkdir smollm2

@@ -76,13 +76,10 @@ SPECIALISED void add_column(int rows, int panels, enum dtype dtype, const unsign
 
 #define AHEAD(STREAMS) ((size_t)((STREAMS) ? FAR : NEAR))
 
-/* What each panel will need: out of memory into the second cache, for of lines on their way to the first there can be only some ten or twenty. */
+/* What each panel will need: what streams out of memory, into the second cache. */
 SPECIALISED void fetch_ahead(int panels, int streams, const unsigned char *next, size_t panel_bytes)
 {
-    if (streams)
-        UNROLL for (int p = 0; p < panels; p++) __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 2);
-    else
-        UNROLL for (int p = 0; p < panels; p++) __builtin_prefetch(next + (size_t)p * panel_bytes, 0, 3);
+    UNROLL for (int p = 0; p < panels; p++) prefetch(!streams, next + (size_t)p * panel_bytes);
 }
 
 /* The sums of one slice. The prefetch runs ahead in each panel and, near the panel's end, at the start of the panel that takes
@@ -157,8 +154,8 @@ SPECIALISED void store_sums(int rows, int panels, const struct block *block, con
 SPECIALISED void run_block(int rows, int panels, enum dtype dtype, int streams, const struct block *block)
 {
     const struct matrix *matrix = block->matrix;
-    const unsigned char *at = block->weights,
-                        *jump_from = at + matrix->panel_bytes - (matrix->panel_bytes < AHEAD(streams) ? matrix->panel_bytes : AHEAD(streams));
+    const size_t ahead = AHEAD(streams);
+    const unsigned char *at = block->weights, *jump_from = at + matrix->panel_bytes - (matrix->panel_bytes < ahead ? matrix->panel_bytes : ahead);
     vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES][MAX_ROWS * MAX_PANELS];
     for (int i = 0; i < matrix->slices; i++) {
         int first = matrix->bound[i], last = matrix->bound[i + 1];

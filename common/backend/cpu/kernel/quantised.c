@@ -134,16 +134,7 @@ struct block {
     int channels; /* that may be written, from the first panel on */
 };
 
-/* Where one panel goes alone, into the first cache; else into the second: of lines on their way to the first there can be only some ten. */
-SPECIALISED void prefetch(int alone, const unsigned char *line)
-{
-    if (alone)
-        __builtin_prefetch(line, 0, 3);
-    else
-        __builtin_prefetch(line, 0, 2);
-}
-
-/* The next vector of each panel's bytes, 16 channels; `next` is what will be read later. */
+/* The next vector of each panel's bytes, 16 channels; `next` is what will be read later, into the first cache where one panel goes alone. */
 SPECIALISED void load_words(int panels, int alone, const unsigned char *at, size_t panel_bytes, const unsigned char *next, veci *words /* [panels] */)
 {
     UNROLL for (int p = 0; p < panels; p++)
@@ -321,16 +312,16 @@ SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct
                             const struct activations *from, int count, const unsigned char *jump_from, vec *sum /* [panels][rows] */)
 {
     const size_t bytes = SCALE_BYTES(dtype) + INTEGER_BYTES(dtype);
-    const int together = rows < TOGETHER ? 1 : panels;
+    const int together = rows < TOGETHER ? 1 : panels, alone = panels == 1;
     size_t panel_bytes = block->matrix->panel_bytes, jump = (size_t)(panels - 1) * panel_bytes;
 
     UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
     for (int b = 0; b < count; b++, at += bytes, from += block->stride) {
-        const unsigned char *next = at + AHEAD(panels == 1) + (at >= jump_from ? jump : 0);
+        const unsigned char *next = at + AHEAD(alone) + (at >= jump_from ? jump : 0);
         const unsigned char *head = block->weights + matrix_head(block->matrix, first + b); /* for k-quants and Q4_Z */
 
         UNROLL for (int p = 0; p < panels; p += together)
-            add_blocks(rows, together, panels == 1, dtype, at + (size_t)p * panel_bytes, panel_bytes, head + (size_t)p * panel_bytes, from,
+            add_blocks(rows, together, alone, dtype, at + (size_t)p * panel_bytes, panel_bytes, head + (size_t)p * panel_bytes, from,
                        next + (size_t)p * panel_bytes, sum + p * rows);
     }
 }
@@ -348,9 +339,9 @@ SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct 
 {
     const struct matrix *matrix = block->matrix;
     const struct activations *from = block->from;
+    const size_t ahead = AHEAD(panels == 1);
     const unsigned char *at = block->weights + matrix->head_bytes,
-                        *jump_from = block->weights + matrix->panel_bytes -
-                                     (matrix->panel_bytes < AHEAD(panels == 1) ? matrix->panel_bytes : AHEAD(panels == 1));
+                        *jump_from = block->weights + matrix->panel_bytes - (matrix->panel_bytes < ahead ? matrix->panel_bytes : ahead);
     vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES * MAX_ROWS * MAX_PANELS];
 
     for (int i = 0; i < matrix->slices; i++) {

@@ -72,6 +72,15 @@ enum { DOT_PARTS = 1 };
 
 enum { LANES = 16 };
 
+/* Asks for a cache line: into the first cache, or into the second, for of lines on their way to the first there can be only some ten or twenty. */
+INLINE void prefetch(int first, const unsigned char *line)
+{
+    if (first)
+        __builtin_prefetch(line, 0, 3);
+    else
+        __builtin_prefetch(line, 0, 2);
+}
+
 #if !defined(VEC_WORDS)
 INLINE veci veci_dot_part(veci bytes, int part)
 {

@@ -44,8 +44,8 @@ static int folder_empty(void **state)
     return closedir(entries);
 }
 
-/* A safetensors file: the header as it is, then `data_size` bytes counting up from 0. */
-static void tensors_write(const char *name, const char *header, size_t data_size)
+/* A safetensors file: the header as it is, then `data_size` bytes that begin with `zeros` zeros and then count up from 0. */
+static void tensors_write_after(const char *name, const char *header, size_t zeros, size_t data_size)
 {
     size_t length = strlen(header);
     uint8_t *bytes = malloc(8 + length + data_size);
@@ -55,9 +55,14 @@ static void tensors_write(const char *name, const char *header, size_t data_size
         bytes[i] = (uint8_t)((uint64_t)length >> 8 * i);
     memcpy(bytes + 8, header, length);
     for (size_t i = 0; i < data_size; i++)
-        bytes[8 + length + i] = (uint8_t)i;
+        bytes[8 + length + i] = (uint8_t)(i < zeros ? 0 : i - zeros);
     file_write(name, bytes, 8 + length + data_size, "", 0);
     free(bytes);
+}
+
+static void tensors_write(const char *name, const char *header, size_t data_size)
+{
+    tensors_write_after(name, header, 0, data_size);
 }
 
 static void index_write(const char *text)
@@ -169,6 +174,74 @@ static void test_checkpoint__a_tied_model_has_no_classifier(void **state)
     assert_false(checkpoint_has(checkpoint, "lm_head.weight"));
     assert_true(checkpoint_has(checkpoint, "w"));
     checkpoint_close(checkpoint);
+}
+
+/* What the warning of tensors that the model does not take says; "" where there is none. */
+static void warn_logged(const struct config *config)
+{
+    struct checkpoint *checkpoint = folder_open(config);
+    int file = logging_begin();
+
+    checkpoint_warn_unread(checkpoint, config);
+    logging_end(file);
+    checkpoint_close(checkpoint);
+}
+
+#define PAIR "\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":"
+
+static void test_checkpoint__warns_of_tensors_that_nothing_takes(void **state)
+{
+    static const char header[] = "{\"model.layers.1.self_attn.k_proj.bias\":{" PAIR "[4,8]},\"model.layers.1.self_attn.q_proj.bias\":{" PAIR "[0,4]},"
+                                 "\"model.layers.2.mlp.up_proj.weight\":{" PAIR "[8,12]},\"model.norm.weight\":{" PAIR "[12,16]}}";
+    struct config llama = {.family = &model_families[FAMILY_LLAMA], .vocab = 4, .layers = 2}, qwen2 = llama;
+
+    (void)state;
+    tensors_write_after("model.safetensors", header, 4, 16); /* q's bias is zeros */
+    warn_logged(&llama);
+    assert_one_line("model.safetensors: tensor model.layers.1.self_attn.k_proj.bias (and 1 more) is left out: LlamaForCausalLM of 2 layers has none "
+                    "of that name");
+    llama.layers = 1;
+    warn_logged(&llama);
+    assert_one_line("tensor model.layers.1.self_attn.k_proj.bias (and 1 more) is left out: LlamaForCausalLM of 1 layer has none of that name");
+    qwen2.family = &model_families[FAMILY_QWEN2];
+    warn_logged(&qwen2);
+    assert_one_line("tensor model.layers.2.mlp.up_proj.weight is left out: Qwen2ForCausalLM of 2 layers has none of that name");
+    qwen2.layers = 3;
+    warn_logged(&qwen2);
+    assert_string_equal(logged, "");
+}
+
+static void test_checkpoint__says_nothing_of_tensors_that_change_nothing(void **state)
+{
+    static const char *const names[] = {"lm_head.weight",
+                                        "model.layers.0.self_attn.rotary_emb.inv_freq",
+                                        "model.layers.0.self_attn.q_proj.qweight",
+                                        "model.layers.0.self_attn.q_proj.qzeros",
+                                        "model.layers.0.self_attn.q_proj.scales",
+                                        "model.layers.0.self_attn.q_proj.g_idx",
+                                        "model.layers.0.mlp.up_proj.weight_scale",
+                                        "model.layers.0.mlp.up_proj.weight_scale_inv",
+                                        "model.layers.0.mlp.up_proj.input_scale",
+                                        "model.layers.0.self_attn.k_proj.k_scale"};
+    static const char *const others[] = {"model.layers.0.mlp.qweight",         "model.layers.1.mlp.up_proj.weight_scale",
+                                         "model.layers.00.mlp.up_proj.weight", "scales",
+                                         "model.embed_tokens.weight.scales",   "model.layers.0.model.norm.weight"};
+    const struct config tied = {.family = &model_families[FAMILY_LLAMA], .vocab = 5, .layers = 1, .tied = 1};
+    char header[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names + sizeof others / sizeof *others; i++) {
+        int is_other = i >= sizeof names / sizeof *names;
+        const char *name = is_other ? others[i - sizeof names / sizeof *names] : names[i];
+
+        snprintf(header, sizeof header, "{\"%s\":{" PAIR "[0,4]}}", name);
+        tensors_write("model.safetensors", header, 4);
+        warn_logged(&tied);
+        if (is_other)
+            assert_one_line(name);
+        else
+            assert_string_equal(logged, "");
+    }
 }
 
 static void test_checkpoint__names_what_is_missing_or_misshapen(void **state)
@@ -550,6 +623,7 @@ static void model_check(const char *path)
     struct config config;
     struct tensor tensor;
     char name[96];
+    int file;
 
     assert_int_equal(config_read(path, &config), STATUS_OK);
     assert_int_equal(checkpoint_open(path, &config, &checkpoint), STATUS_OK);
@@ -564,6 +638,10 @@ static void model_check(const char *path)
     assert_int_equal(checkpoint_has(checkpoint, name), config.family->qk_norm);
     snprintf(name, sizeof name, "model.layers.%d.mlp.down_proj.weight", config.layers - 1);
     assert_int_equal(checkpoint_find(checkpoint, name, config.hidden, config.ffn, &tensor), STATUS_OK);
+    file = logging_begin();
+    checkpoint_warn_unread(checkpoint, &config);
+    logging_end(file);
+    assert_string_equal(logged, "");
     checkpoint_close(checkpoint);
 }
 
@@ -687,6 +765,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_checkpoint__finds_tensors_and_their_rows, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__a_tied_model_has_no_classifier, folder_empty),
+        cmocka_unit_test_teardown(test_checkpoint__warns_of_tensors_that_nothing_takes, folder_empty),
+        cmocka_unit_test_teardown(test_checkpoint__says_nothing_of_tensors_that_change_nothing, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__names_what_is_missing_or_misshapen, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__unusable_dtypes_matter_only_when_asked_for, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__refuses_headers_that_do_not_fit_the_data, folder_empty),

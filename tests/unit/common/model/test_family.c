@@ -86,6 +86,39 @@ static void test_family__a_tensor_has_a_name_of_its_own(void **state)
     assert_string_equal(names[0], "model.layers.12.self_attn.k_proj.bias");
 }
 
+/* A name leads back to its part and layer; one that is nearly a name, to none. */
+static void test_family__a_name_leads_back(void **state)
+{
+    static const char *const others[] = {"",
+                                         "model.layers.",
+                                         "model.layers.3",
+                                         "model.layers.3.",
+                                         "model.layers.03.mlp.up_proj.weight",
+                                         "model.layers.-1.mlp.up_proj.weight",
+                                         "model.layers.3.model.norm.weight",
+                                         "mlp.up_proj.weight",
+                                         "model.layers.99999999999.mlp.up_proj.weight",
+                                         "model.layers.3.mlp.up_proj.weights",
+                                         "blk.3.ffn_up.weight"};
+    const struct model_family *family = &model_families[FAMILY_QWEN3];
+    char name[FAMILY_NAME_MAX];
+    int layer;
+
+    (void)state;
+    for (int part = 0; part < FAMILY_PARTS; part++)
+        for (int of = 0; of < (part < FAMILY_SELF_NORM ? 1 : 1000); of += 37) {
+            family_tensor(family, (enum family_part)part, of, name);
+            layer = -1;
+            assert_int_equal(family_part_of(family, FAMILY_CONFIG_JSON, name, &layer), part);
+            assert_int_equal(layer, of);
+        }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(family_part_of(family, FAMILY_CONFIG_JSON, others[i], &layer), FAMILY_PARTS);
+    assert_int_equal(family_part_of(family, FAMILY_GGUF, "blk.3.ffn_up.weight", &layer), FAMILY_UP);
+    assert_int_equal(layer, 3);
+    assert_int_equal(family_part_of(family, FAMILY_GGUF, "model.layers.3.mlp.up_proj.weight", &layer), FAMILY_PARTS);
+}
+
 /* Every block that a row lists ends the list, too: a layer is not walked beyond it. */
 static void test_family__a_layer_is_a_list_of_blocks_that_ends(void **state)
 {
@@ -120,11 +153,9 @@ static void test_family__the_readme_lists_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_family__each_name_finds_its_row),
-        cmocka_unit_test(test_family__no_other_name_finds_one),
-        cmocka_unit_test(test_family__the_list_names_each_once),
-        cmocka_unit_test(test_family__a_tensor_has_a_name_of_its_own),
-        cmocka_unit_test(test_family__a_layer_is_a_list_of_blocks_that_ends),
+        cmocka_unit_test(test_family__each_name_finds_its_row),  cmocka_unit_test(test_family__no_other_name_finds_one),
+        cmocka_unit_test(test_family__the_list_names_each_once), cmocka_unit_test(test_family__a_tensor_has_a_name_of_its_own),
+        cmocka_unit_test(test_family__a_name_leads_back),        cmocka_unit_test(test_family__a_layer_is_a_list_of_blocks_that_ends),
         cmocka_unit_test(test_family__the_readme_lists_them),
     };
 
