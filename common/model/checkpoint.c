@@ -23,8 +23,7 @@ enum { SHARDS_MAX = 1024, INDEX_BYTES_MAX = 64 << 20, SHARD_NAME_MAX = 255, PATH
 
 struct checkpoint {
     char *path;
-    const char *tied_head; /* the classifier's name where a tied model must not have its own looked up; NULL: it is looked up */
-    struct quantisation quantisation;
+    struct config config;
     struct file_map *files; /* [SHARDS_MAX] */
     int file_count;
     struct checkpoint_table table;
@@ -183,9 +182,7 @@ enum status checkpoint_open(const char *path, const struct config *config, struc
 
     if (opened == NULL)
         goto no_memory;
-    opened->quantisation = config->quantisation;
-    if (config->tied)
-        opened->tied_head = config->family->names->part[FAMILY_HEAD].name;
+    opened->config = *config;
     opened->path = strdup(path);
     opened->files = calloc(SHARDS_MAX, sizeof *opened->files);
     if (opened->path == NULL || opened->files == NULL)
@@ -216,7 +213,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
 /* A tied model's classifier is its embedding, whatever else the file may hold under the classifier's name. */
 static const struct checkpoint_entry *entry_of(const struct checkpoint *checkpoint, const char *name)
 {
-    if (checkpoint->tied_head != NULL && strcmp(name, checkpoint->tied_head) == 0)
+    if (checkpoint->config.tied && strcmp(name, checkpoint->config.family->names->part[FAMILY_HEAD].name) == 0)
         return NULL;
     return checkpoint_table_find(&checkpoint->table, name);
 }
@@ -239,7 +236,7 @@ enum status checkpoint_find(const struct checkpoint *checkpoint, const char *nam
     enum dtype dtype = DTYPE_F32;
     int found;
 
-    TRY(checkpoint_quantised_find(&checkpoint->table, &checkpoint->quantisation, name, rows, columns, tensor, &found));
+    TRY(checkpoint_quantised_find(&checkpoint->table, &checkpoint->config.quantisation, name, rows, columns, tensor, &found));
     if (found)
         return STATUS_OK;
     if (entry == NULL) {
@@ -263,8 +260,9 @@ int checkpoint_has(const struct checkpoint *checkpoint, const char *name)
     return entry_of(checkpoint, name) != NULL;
 }
 
-void checkpoint_warn_unread(const struct checkpoint *checkpoint, const struct config *config)
+void checkpoint_warn_unread(const struct checkpoint *checkpoint)
 {
+    const struct config *config = &checkpoint->config;
     int count;
     const struct checkpoint_entry *unread = checkpoint_unread_first(&checkpoint->table, config, &count);
     char others[32] = "";

@@ -40,9 +40,9 @@ void checkpoint_close(struct checkpoint *checkpoint);
 enum status checkpoint_find(const struct checkpoint *checkpoint, const char *name, int64_t rows, int64_t columns,
                             struct tensor *tensor);
 int checkpoint_has(const struct checkpoint *checkpoint, const char *name);
-/* Warns of tensors that a model of this config does not take, though they would change its numbers: biases that the config does not announce,
- * layers above its number. config: of all layers */
-void checkpoint_warn_unread(const struct checkpoint *checkpoint, const struct config *config);
+/* Warns of tensors that a model of the config it was opened with does not take, though they would change its numbers: biases that the config does
+ * not announce, layers above its number. */
+void checkpoint_warn_unread(const struct checkpoint *checkpoint);
 
 /* What was opened. */
 const char *checkpoint_path(const struct checkpoint *checkpoint);

@@ -10,6 +10,14 @@ static int ends_with(const char *name, const char *ending)
     return length >= tail && strcmp(name + length - tail, ending) == 0;
 }
 
+/* The ending of the list that the name has, or NULL. endings: up to NULL */
+static const char *ending_of(const char *name, const char *const *endings)
+{
+    while (*endings != NULL && !ends_with(name, *endings))
+        endings++;
+    return *endings;
+}
+
 static int is_part(const struct config *config, const char *name)
 {
     int layer;
@@ -18,20 +26,26 @@ static int is_part(const struct config *config, const char *name)
     return part != FAMILY_PARTS && family_has(config->family, part) && layer < config->layers;
 }
 
-/* Whether it belongs to a linear map of the model, beside or instead of its plain weights. */
+/* Whether it belongs to a map in few bits of the model. */
 static int is_beside_part(const struct config *config, const char *name)
 {
-    static const char *const endings[] = {".qweight",          ".qzeros",       ".scales",      ".g_idx",   ".weight_scale",
-                                          ".weight_scale_inv", ".weight_shape", ".input_scale", ".k_scale", ".v_scale"};
+    static const char *const endings[] = {".qweight", ".qzeros", ".scales", ".g_idx", ".weight_scale", ".weight_scale_inv", ".weight_shape", NULL};
+    const char *ending = config->quantisation.kind != QUANTISATION_NONE ? ending_of(name, endings) : NULL;
     char plain[CHECKPOINT_NAME_MAX + 8];
 
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        if (!ends_with(name, endings[i]))
-            continue;
-        snprintf(plain, sizeof plain, "%.*s.weight", (int)(strlen(name) - strlen(endings[i])), name);
-        return is_part(config, plain);
-    }
-    return 0;
+    if (ending == NULL)
+        return 0;
+    snprintf(plain, sizeof plain, "%.*s.weight", (int)(strlen(name) - strlen(ending)), name);
+    return is_part(config, plain);
+}
+
+/* What angles are made of, which the config says, and how activations and caches would be rounded, whatever they are called by whom. */
+static int is_of_no_weight(const char *name)
+{
+    static const char *const endings[] = {"rotary_emb.inv_freq", "input_scale", "output_scale", ".q_scale", ".k_scale", ".v_scale",
+                                          ".kv_scale",           NULL};
+
+    return ending_of(name, endings) != NULL;
 }
 
 /* A vector of zeros, as converters write it for a bias that there is not. */
@@ -55,8 +69,7 @@ const struct checkpoint_entry *checkpoint_unread_first(const struct checkpoint_t
     for (int i = 0; i < table->count; i++) {
         const struct checkpoint_entry *entry = &table->entries[i];
 
-        if (is_part(config, entry->name) || is_beside_part(config, entry->name) || ends_with(entry->name, ".rotary_emb.inv_freq") ||
-            is_nothing(entry))
+        if (is_part(config, entry->name) || is_beside_part(config, entry->name) || is_of_no_weight(entry->name) || is_nothing(entry))
             continue;
         first = first != NULL ? first : entry;
         ++*count;

@@ -6,7 +6,7 @@
 #include "common/model/checkpoint_table.h"
 #include "common/model/config.h"
 
-/* The first by name that would change the model's numbers, and how many there are; NULL and 0: none. */
+/* The first by name that would change the numbers of a model of this config, and how many there are; NULL and 0: none. */
 const struct checkpoint_entry *checkpoint_unread_first(const struct checkpoint_table *table, const struct config *config, int *count);
 
 #endif

@@ -202,27 +202,34 @@ static enum status kind_read(const struct checkpoint_json *json, const struct ch
     return kind->read(json, rope, config);
 }
 
-/* What one key says where two spell it: NULL where none does. */
-static const json_t *said(const struct checkpoint_json *json, const json_t *scaling, const char *key)
+/* Whether a key of rope_parameters says what counts without it: what rope_scaling or the config says, or else the default. */
+static int says_the_same(const struct checkpoint_json *json, const json_t *scaling, double theta, const char *key, const json_t *value)
 {
-    const json_t *found = json_object_get(scaling, key);
+    const json_t *counts = json_object_get(scaling, key);
+    int is_type = strcmp(key, "rope_type") == 0 || strcmp(key, "type") == 0;
 
-    if (found == NULL && strcmp(key, "rope_type") == 0)
-        found = json_object_get(scaling, "type");
-    return found != NULL ? found : json_object_get(json->object, key);
+    if (counts == NULL && is_type)
+        counts = json_object_get(scaling, key[0] == 't' ? "rope_type" : "type");
+    if (counts == NULL)
+        counts = json_object_get(json->object, key);
+    if (counts != NULL && json_is_number(counts) && json_is_number(value))
+        return json_number_value(counts) == json_number_value(value);
+    if (counts == NULL && strcmp(key, "rope_theta") == 0)
+        return json_number_value(value) == theta;
+    if (counts == NULL && strcmp(key, "partial_rotary_factor") == 0)
+        return json_number_value(value) == 1;
+    return json_is_null(value) || json_equal(counts, value);
 }
 
-/* Of a config with both, rope_parameters is a copy as a rule. */
-static void warn_of_parameters(const struct checkpoint_json *json, const json_t *scaling)
+/* Of a config with both, rope_parameters is a copy as a rule. theta: what counts */
+static void warn_of_parameters(const struct checkpoint_json *json, const json_t *scaling, double theta)
 {
     const char *key;
     json_t *value;
 
     json_object_foreach(checkpoint_json_get(json, "rope_parameters"), key, value)
     {
-        const json_t *counts = said(json, scaling, key);
-
-        if (json_equal(counts, value) || (json_is_number(counts) && json_is_number(value) && json_number_value(counts) == json_number_value(value)))
+        if (says_the_same(json, scaling, theta, key, value))
             continue;
         log_file_warning("%s: key \"%.60s\" of rope_parameters is left out: rope_scaling is there, and counts alone", json->file, key);
         return;
@@ -242,11 +249,11 @@ enum status config_rope_read(const struct checkpoint_json *json, struct config *
     TRY(checkpoint_json_real(json, "rope_theta", CHECKPOINT_JSON_OPTIONAL, ROPE_LEAST_THETA, 1e12, &config->rope_theta));
     if (rope.object == NULL)
         return STATUS_OK;
-    if (scales)
-        warn_of_parameters(json, scaling);
     if (!json_is_object(rope.object))
         return checkpoint_json_refuse(json, key, "an object or null");
     TRY(checkpoint_json_real(&rope, "rope_theta", CHECKPOINT_JSON_OPTIONAL, ROPE_LEAST_THETA, 1e12, &config->rope_theta));
+    if (scales)
+        warn_of_parameters(json, scaling, config->rope_theta);
     TRY(checkpoint_json_real(&rope, "partial_rotary_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &rotated));
     return kind_read(json, &rope, config);
 }

@@ -119,7 +119,6 @@ static enum status look(const char *path, const struct model_options *options, s
     TRY(config_read(path, &model->config));
     TRY(cut_shard(path, model, options));
     TRY(checkpoint_open(path, &model->config, &model->checkpoint)); /* whose sizes are those of all layers */
-    checkpoint_warn_unread(model->checkpoint, &model->config);
     TRY(cut_layers(path, options, &model->config));
     model->skip = options->skip;
     model->layer = calloc((size_t)model->config.layers, sizeof *model->layer);

@@ -233,7 +233,9 @@ static int longest_list(const struct model *model)
 static enum status first_pass(struct packing *packing, struct model *model, const struct model_options *options)
 {
     TRY(packing_open(packing, model, options, longest_list(model)));
-    return pass(packing);
+    TRY(pass(packing));
+    checkpoint_warn_unread(model->checkpoint); /* where all that it takes is there: else a name in error would be told twice */
+    return STATUS_OK;
 }
 
 enum status weights_check(struct model *model, size_t *bytes)

@@ -182,7 +182,7 @@ static void warn_logged(const struct config *config)
     struct checkpoint *checkpoint = folder_open(config);
     int file = logging_begin();
 
-    checkpoint_warn_unread(checkpoint, config);
+    checkpoint_warn_unread(checkpoint);
     logging_end(file);
     checkpoint_close(checkpoint);
 }
@@ -222,11 +222,14 @@ static void test_checkpoint__says_nothing_of_tensors_that_change_nothing(void **
                                         "model.layers.0.mlp.up_proj.weight_scale",
                                         "model.layers.0.mlp.up_proj.weight_scale_inv",
                                         "model.layers.0.mlp.up_proj.input_scale",
-                                        "model.layers.0.self_attn.k_proj.k_scale"};
+                                        "model.layers.0.self_attn.k_proj.k_scale",
+                                        "model.layers.0.self_attn.v_scale",
+                                        "model.layers.0.self_attn.q_proj.output_scale",
+                                        "rotary_emb.inv_freq"};
     static const char *const others[] = {"model.layers.0.mlp.qweight",         "model.layers.1.mlp.up_proj.weight_scale",
                                          "model.layers.00.mlp.up_proj.weight", "scales",
                                          "model.embed_tokens.weight.scales",   "model.layers.0.model.norm.weight"};
-    const struct config tied = {.family = &model_families[FAMILY_LLAMA], .vocab = 5, .layers = 1, .tied = 1};
+    struct config tied = {.family = &model_families[FAMILY_LLAMA], .vocab = 5, .layers = 1, .tied = 1, .quantisation.kind = QUANTISATION_FP8};
     char header[256];
 
     (void)state;
@@ -242,6 +245,10 @@ static void test_checkpoint__says_nothing_of_tensors_that_change_nothing(void **
         else
             assert_string_equal(logged, "");
     }
+    tied.quantisation.kind = QUANTISATION_NONE; /* then a scale is of weights that are taken as they are */
+    tensors_write("model.safetensors", "{\"model.layers.0.mlp.up_proj.weight_scale\":{" PAIR "[0,4]}}", 4);
+    warn_logged(&tied);
+    assert_one_line("model.safetensors: tensor model.layers.0.mlp.up_proj.weight_scale is left out");
 }
 
 static void test_checkpoint__names_what_is_missing_or_misshapen(void **state)
@@ -639,7 +646,7 @@ static void model_check(const char *path)
     snprintf(name, sizeof name, "model.layers.%d.mlp.down_proj.weight", config.layers - 1);
     assert_int_equal(checkpoint_find(checkpoint, name, config.hidden, config.ffn, &tensor), STATUS_OK);
     file = logging_begin();
-    checkpoint_warn_unread(checkpoint, &config);
+    checkpoint_warn_unread(checkpoint);
     logging_end(file);
     assert_string_equal(logged, "");
     checkpoint_close(checkpoint);

@@ -166,7 +166,11 @@ static void test_config__reads_rope_under_all_its_spellings(void **state)
     assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 4 && config.rope_theta == 10000); /* the older key counts, alone */
     assert_one_line("key \"rope_theta\" of rope_parameters is left out: rope_scaling is there, and counts alone");
     patched_read("{\"rope_theta\": 500000, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4},"
-                 " \"rope_parameters\": {\"rope_theta\": 5e5, \"factor\": 4.0, \"rope_type\": \"linear\"}}");
+                 " \"rope_parameters\": {\"rope_theta\": 5e5, \"factor\": 4.0, \"rope_type\": \"linear\", \"type\": \"linear\","
+                 " \"attention_factor\": null, \"partial_rotary_factor\": 1.0}}");
+    assert_string_equal(logged, "");
+    patched_read(
+        "{\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {\"rope_theta\": 10000.0, \"type\": \"linear\"}}");
     assert_string_equal(logged, ""); /* a copy */
     patched_read("{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {\"factor\": 4.5, \"rope_type\": \"linear\"}}");
     assert_one_line("key \"factor\" of rope_parameters is left out");
