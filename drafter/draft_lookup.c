@@ -148,7 +148,8 @@ static void grow_tree(struct lookup_draft *state, struct mirror *mirror, struct 
 
 static int grows(const struct lookup_draft *state, const struct mirror *mirror)
 {
-    return state->shape.kind != TREE_CHAIN && mirror->wanted > 1 && rule_takes_shape(rule_of(&mirror->sampling), TREE_OWN);
+    return tree_shape_of(&state->shape, mirror->shape).kind != TREE_CHAIN && mirror->wanted > 1 &&
+           rule_takes_shape(rule_of(&mirror->sampling), TREE_OWN);
 }
 
 static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)

@@ -14,7 +14,7 @@ enum { LEVEL_MOST = 6 };
 
 int draft_model_grows(const struct model_draft *state, const struct mirror *mirror)
 {
-    return state->shape.kind != TREE_CHAIN && mirror->wanted > 1 && rule_of(&mirror->sampling)->trees;
+    return tree_shape_of(&state->shape, mirror->shape).kind != TREE_CHAIN && mirror->wanted > 1 && rule_of(&mirror->sampling)->trees;
 }
 
 /* The q of the row of a node of the mirror's tree; -1: of its root. There are no branches beside a tree, so all outputs of the slot are free. */
@@ -29,16 +29,17 @@ _Static_assert((1 + MIRROR_BRANCHES) * MESSAGE_MAX_DRAFT > MIRROR_ROOM, "a q for
 static int rank_children(const struct model_draft *state, const struct draft_job *job, const struct row_query *query, int32_t *tokens, float *shares)
 {
     const struct sampling *sampling = &job->mirror->sampling;
+    const struct tree_shape shape = tree_shape_of(&state->shape, job->mirror->shape);
     float scores[TREE_CHILDREN];
     struct listed listed;
     int count;
 
     draft_model_list(state, job, query, &listed);
     count = choice_rank(sampling, &query->key, -1, listed.best, listed.count, TREE_CHILDREN, tokens, scores);
-    if (count > 0 && state->shape.kind == TREE_SEQUOIA)
+    if (count > 0 && shape.kind == TREE_SEQUOIA)
         tree_ranks_shares(&state->ranks, count, shares);
     else if (count > 0)
-        tree_shape_shares(&state->shape, sampling->temperature == 0, scores, count, shares);
+        tree_shape_shares(&shape, sampling->temperature == 0, scores, count, shares);
     return count;
 }
 
@@ -154,16 +155,17 @@ static void learn(struct model_draft *state, const struct mirror *mirror)
 
 static void begin_tree(struct model_draft *state, const struct mirror *mirror)
 {
+    const struct tree_shape shape = tree_shape_of(&state->shape, mirror->shape);
     struct draft_tree *tree = &state->tree[mirror->slot];
-    int depth = tree_shape_depth(&state->shape, mirror->wanted);
+    int depth = tree_shape_depth(&shape, mirror->wanted);
     float shares[TREE_CHILDREN];
 
     tree_shape_shares_drawn(TREE_CHILDREN, shares);
     if (!draws(mirror)) {
-        if (state->shape.kind == TREE_SEQUOIA)
+        if (state->shape.kind == TREE_SEQUOIA || state->shape.kind == TREE_AUTO) /* whose other trees say as much */
             learn(state, mirror);
         draft_tree_begin(tree, mirror->wanted);
-    } else if (state->shape.kind == TREE_IID) {
+    } else if (shape.kind == TREE_IID) {
         draft_tree_plan_paths(tree, mirror->wanted, depth);
     } else {
         draft_tree_plan(tree, mirror->wanted, depth, shares, TREE_CHILDREN);

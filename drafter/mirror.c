@@ -59,6 +59,7 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     mirror->digest = digest_tokens(DIGEST_EMPTY, open->tokens, open->count);
     mirror->cached = same < open->count ? same : open->count - 1;
     mirror->wanted = mirror->asked = (int)open->draft_length;
+    mirror->shape = (enum tree_kind)open->shape;
     mirror->drafted = mirror->begun = mirror->is_stopped = 0;
     drop_branches(mirror);
     mirror->asked_ns = clock_ns();
@@ -228,6 +229,7 @@ int mirror_commit(struct mirror *mirror, const struct commit *commit, struct mir
     mirror->digest = commit->digest;
     mirror->drafted = mirror->begun = mirror->is_stopped = 0;
     mirror->wanted = mirror->asked = (int)commit->draft_length;
+    mirror->shape = (enum tree_kind)commit->shape;
     mirror->cached = mirror->cached < keep ? mirror->cached : keep;
     if (mirror->cached > mirror->length - 1)
         mirror->cached = mirror->length - 1;

@@ -9,6 +9,7 @@
 #define TANDEM_DRAFTER_MIRROR_H
 
 #include "common/base/arena.h"
+#include "common/sample/tree_shape.h"
 #include "common/wire/message.h"
 
 enum {
@@ -63,7 +64,8 @@ struct mirror {
     uint64_t digest; /* of the committed tokens */
     int cached;
     int wanted;      /* tokens to draft; 0: none are asked for */
-    int asked;       /* so many were asked for with the text that is committed */
+    int asked;       /* so many were asked for with the text that is committed, */
+    enum tree_kind shape; /* and in this shape, where the lead chooses it */
     int drafted;     /* tokens of the draft in progress: tokens[length .. length + drafted) */
     int is_stopped;  /* the draft ends there, however many were asked for (stopping.h) */
     double reach;    /* of stopping_ends */

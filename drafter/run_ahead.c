@@ -55,10 +55,10 @@ struct draft_output *run_ahead_output(const struct run_ahead *ahead, const struc
     return output_of(ahead, mirror, mirror->output);
 }
 
-/* Is its draft with the lead? */
+/* Is its draft with the lead, and one that can be run ahead of? Where a tree was asked for, what is there is of before. */
 static int is_waiting(const struct mirror *mirror)
 {
-    return mirror->open && mirror->wanted == 0 && (mirror->drafted > 0 || mirror->is_stopped);
+    return mirror->open && mirror->shape == TREE_CHAIN && mirror->wanted == 0 && (mirror->drafted > 0 || mirror->is_stopped);
 }
 
 static int size_of(int rows)

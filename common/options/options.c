@@ -245,7 +245,7 @@ static enum status read_tree(struct options *options)
     if (!tree_shape_read(options->rounds.tree, &options->rounds.shape)) {
         char advice[SPELLING_ADVICE];
 
-        spelling_advise("chain|top-k|dynamic|sequoia|iid", options->rounds.tree, advice);
+        spelling_advise("chain|top-k|dynamic|sequoia|iid|auto", options->rounds.tree, advice);
         log_error("--tree is '%s', expected " TREE_NAMES "%s", options->rounds.tree, advice);
         return STATUS_USAGE;
     }
@@ -325,6 +325,8 @@ static enum status check_tree(const struct options *options)
                   options->request.sampling.temperature == 0 ? "" : ", or --temperature 0");
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_DYNAMIC)
         log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
+    else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_AUTO)
+        log_error("--tree %s chooses shapes by what became of drafts, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_SEQUOIA)
         log_error("--tree %s follows what became of drafts, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
     else if (rule != NULL && rule->siblings == RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_IID)
@@ -333,7 +335,9 @@ static enum status check_tree(const struct options *options)
                   options->request.sampling.temperature == 0 ? " at temperature 0" : "");
     else if (options->rounds.stopping.kind != STOPPING_NEVER)
         log_error("%s has as many tokens as are asked for, expected no --stop-drafting %s", asked, options->rounds.stop_drafting);
-    else if (options->rounds.run_ahead == RUN_AHEAD_ON)
+    else if (options->rounds.shape.kind == TREE_AUTO && options->rounds.draft_length >= 0)
+        log_error("--tree %s chooses shape and size by what they are worth, expected no --draft-length, or --tree dynamic", tree);
+    else if (options->rounds.run_ahead == RUN_AHEAD_ON && options->rounds.shape.kind != TREE_AUTO)
         log_error("--run-ahead on: no drafter runs ahead of a tree, expected no %s, or --run-ahead auto", asked);
     else if (options->rounds.synthetic_acceptance >= 0)
         log_error("%s: a path is that of the target's own tokens, expected no --synthetic-acceptance", asked);

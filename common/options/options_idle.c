@@ -81,7 +81,8 @@ static const char *why_idle(const struct options *options, const struct option_e
     if (strcmp(entry->name, "branches") == 0 && options->rounds.run_ahead == RUN_AHEAD_OFF)
         return "--run-ahead is off";
     *lines_may = 1;
-    if (strcmp(entry->name, "branches") == 0 && options->rounds.shape.kind != TREE_CHAIN && options->rounds.draft_length != 1)
+    if (strcmp(entry->name, "branches") == 0 && options->rounds.shape.kind != TREE_CHAIN && options->rounds.shape.kind != TREE_AUTO &&
+        options->rounds.draft_length != 1)
         return "no drafter runs ahead of a tree";
     if (options->rounds.draft_length == 0 && strcmp(entry->name, "draft-length") != 0 &&
         (entry->affects_results == RESULTS_DRAFTED || options_is_named(entry->name, of_drafts)))

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const names[] = {
-    [TREE_CHAIN] = "chain", [TREE_TOP_K] = "top-k", [TREE_DYNAMIC] = "dynamic", [TREE_SEQUOIA] = "sequoia", [TREE_IID] = "iid"};
+    [TREE_CHAIN] = "chain", [TREE_TOP_K] = "top-k", [TREE_DYNAMIC] = "dynamic", [TREE_SEQUOIA] = "sequoia", [TREE_IID] = "iid", [TREE_AUTO] = "auto"};
 _Static_assert(sizeof names / sizeof names[0] == TREE_KINDS, "a name for each");
 
 /* A draft model is surer of its best token than its distribution says where the target takes its best, too, and where both see the same noise: shares
@@ -41,6 +41,20 @@ int tree_shape_read(const char *text, struct tree_shape *shape)
             return 1;
         }
     return 0;
+}
+
+const char *tree_shape_name(enum tree_kind kind)
+{
+    return names[kind];
+}
+
+struct tree_shape tree_shape_of(const struct tree_shape *job, enum tree_kind asked)
+{
+    struct tree_shape shape = *job;
+
+    if (shape.kind == TREE_AUTO)
+        shape.kind = asked;
+    return shape;
 }
 
 int tree_shape_depth(const struct tree_shape *shape, int nodes)

@@ -11,6 +11,7 @@ enum tree_kind {
     TREE_DYNAMIC, /* it is what the draft model says of it in its row (EAGLE-2, Li et al. 2024) */
     TREE_SEQUOIA, /* it is that of its rank, measured as the job goes on, so the tree is the best one for the pair and its texts (Sequoia) */
     TREE_IID,     /* several chains that begin at the newest token, of drafts that are drawn (SpecInfer; SpecTr, Sun et al. 2023) */
+    TREE_AUTO,    /* one of those above for a while, as the lead says with each request for drafts: the fastest by what it has measured */
     TREE_KINDS,
     TREE_OWN = TREE_KINDS /* a drafter kind's own, which no name asks for */
 };
@@ -23,10 +24,14 @@ struct tree_shape {
 };
 
 /* The names, for help and for whoever is told another one. */
-#define TREE_NAMES "chain, top-k, dynamic, sequoia or iid, or one of these four with :depth=N, N from 1 to 32"
+#define TREE_NAMES "chain, top-k, dynamic, sequoia, iid or auto, or one of these five with :depth=N, N from 1 to 32"
 
 /* Reads such a text, as "dynamic:depth=5". 1, or 0 with *shape as it was. */
 int tree_shape_read(const char *text, struct tree_shape *shape);
+/* Without its depth. */
+const char *tree_shape_name(enum tree_kind kind);
+/* The shape of one proposal: the job's, or where that is TREE_AUTO the one that the lead asked for. */
+struct tree_shape tree_shape_of(const struct tree_shape *job, enum tree_kind asked);
 /* Levels that a tree of so many nodes may have: steps of the draft model. */
 int tree_shape_depth(const struct tree_shape *shape, int nodes);
 /* The same of children that are drawn, in the order in which they are, of which nothing else may be asked before they are drawn.  shares: [count] */

@@ -11,11 +11,12 @@
 #include "common/sample/bias.h"
 #include "common/sample/sampling.h"
 #include "common/sample/sparse_q.h"
+#include "common/sample/tree_shape.h"
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 12,
+    MESSAGE_VERSION = 13,
     MESSAGE_MOST_WORTH = 1000,
     MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
@@ -67,6 +68,7 @@ struct open_message {
     int count;               /* 1 .. MESSAGE_MAX_TOKENS */
     struct sampling sampling;
     uint32_t draft_length;   /* tokens wanted in the next proposal, 0 .. MESSAGE_MAX_DRAFT */
+    uint32_t shape;          /* enum tree_kind of it, below TREE_AUTO, where the lead chooses it; else 0 */
     uint32_t limit;          /* committed length at which the request ends, count .. MESSAGE_MAX_TOKENS */
     const struct bias *bias; /* NULL: none */
 };
@@ -148,6 +150,7 @@ struct commit {
     uint64_t digest;         /* of the committed tokens, the new ones included */
     uint32_t finish;         /* enum finish_reason; not 0: the request is over */
     uint32_t draft_length;   /* tokens wanted in the next proposal */
+    uint32_t shape;          /* as in Open */
     uint32_t worth;          /* 1/1000, at most MESSAGE_MOST_WORTH: how probable a text must be for drafts with a q to be sent before it is committed;
                                 0: not known */
     uint32_t price;          /* the same: what the row of one more draft costs, in tokens of the job; 0: not known, or nobody asks */

@@ -134,6 +134,7 @@ struct frame message_pack_open(struct message_space *space, const struct open_me
     m.n_tokens = (size_t)open->count;
     m.sampling = &sampling;
     m.draft_length = open->draft_length;
+    m.shape = open->shape;
     m.limit = open->limit;
     m.bias = fill_bias(space, open->bias);
     return pack(space, MESSAGE_OPEN, &m.base);
@@ -225,6 +226,7 @@ struct frame message_pack_commit(struct message_space *space, const struct commi
     m.digest = commit->digest;
     m.finish = commit->finish;
     m.draft_length = commit->draft_length;
+    m.shape = commit->shape;
     m.worth = commit->worth;
     m.price = commit->price;
     m.own = (uint32_t *)commit->own;

@@ -41,7 +41,7 @@ static const struct precheck_field bias_field[] = {
 static const struct precheck_message bias_rules = {COUNT(bias_field), bias_field};
 
 static const struct precheck_field open_field[] = {
-    FIXED64, WORD, WORD, PACKED(MESSAGE_MAX_TOKENS), INNER(1, sampling_rules), WORD, WORD, INNER(1, bias_rules), WORD, WORD,
+    FIXED64, WORD, WORD, PACKED(MESSAGE_MAX_TOKENS), INNER(1, sampling_rules), WORD, WORD, INNER(1, bias_rules), WORD, WORD, WORD,
 };
 static const struct precheck_message open_rules = {COUNT(open_field), open_field};
 
@@ -57,7 +57,7 @@ static const struct precheck_field proposal_field[] = {
 static const struct precheck_message proposal_rules = {COUNT(proposal_field), proposal_field};
 
 static const struct precheck_field commit_field[] = {
-    FIXED64, WORD, WORD, WORD, PACKED(MESSAGE_MAX_COMMIT), WORD, FIXED64, WORD, WORD, WORD, WORD, PACKED(MESSAGE_MAX_COMMIT),
+    FIXED64, WORD, WORD, WORD, PACKED(MESSAGE_MAX_COMMIT), WORD, FIXED64, WORD, WORD, WORD, WORD, PACKED(MESSAGE_MAX_COMMIT), WORD,
 };
 static const struct precheck_message commit_rules = {COUNT(commit_field), commit_field};
 

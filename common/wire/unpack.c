@@ -170,6 +170,8 @@ const char *message_unpack_open(struct message_space *space, struct frame frame,
         return "a token is outside the vocabulary";
     if (m->draft_length > MESSAGE_MAX_DRAFT)
         return "a draft length is out of range";
+    if (m->shape >= TREE_AUTO)
+        return "a tree's shape is unknown";
     if (m->limit < m->n_tokens || m->limit > MESSAGE_MAX_TOKENS)
         return "a length limit is out of range";
     *out = (struct open_message){
@@ -182,6 +184,7 @@ const char *message_unpack_open(struct message_space *space, struct frame frame,
         .count = (int)m->n_tokens,
         .sampling = sampling,
         .draft_length = m->draft_length,
+        .shape = m->shape,
         .limit = m->limit,
         .bias = bias,
     };
@@ -214,6 +217,8 @@ static const char *check_commit(const Tandem__Commit *m, int vocab)
         return "a truncation point is beyond the committed tokens";
     if (m->draft_length > MESSAGE_MAX_DRAFT)
         return "a draft length is out of range";
+    if (m->shape >= TREE_AUTO)
+        return "a tree's shape is unknown";
     if (m->worth > MESSAGE_MOST_WORTH || m->price > MESSAGE_MOST_WORTH)
         return "a probability is out of range";
     return NULL;
@@ -241,6 +246,7 @@ const char *message_unpack_commit(struct message_space *space, struct frame fram
         .digest = m->digest,
         .finish = m->finish,
         .draft_length = m->draft_length,
+        .shape = m->shape,
         .worth = m->worth,
         .price = m->price,
         .own = (const int32_t *)m->own,

@@ -3,9 +3,11 @@
 #include "common/base/digest.h"
 #include "common/sample/rule.h"
 #include "drafter/draft_model.h"
+#include "drafter/run_ahead.h"
 #include "tests/support/draft_rig.h"
 #include "tests/support/golden.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -19,12 +21,13 @@ enum { MODELS = 3 };
 enum { MODELS = 1 }; /* files made of texts are on the host */
 #endif
 
-enum { SLOTS = 8, ROUNDS = 6, NODES = 14 };
+enum { SLOTS = 8, ROUNDS = 6, NODES = 14, MIXED_ROUNDS = 10, BRANCHES = 3 };
 
 static char model_path[GOLDEN_PATH];
 static const char *const models[] = {model_path, "ngram", "datastore"}; /* of draft_rig */
 static const char *model;
 static struct draft_rig rig, anew;
+static enum tree_kind next_shape; /* that a Commit asks for, in a job that leaves it to the lead */
 
 /* Greedy, coupled and walk, some that penalties or truncation leave to the host (a node's own path is what they count), one whose drafts are chains,
  * and two that draw siblings from q. */
@@ -146,10 +149,13 @@ static int commit(int s, int node, int32_t token)
                                   .count = accepted + 1,
                                   .keep = (uint32_t)(mirror->length + accepted),
                                   .digest = digest_tokens(mirror->digest, tokens, (uint32_t)accepted + 1),
-                                  .draft_length = (uint32_t)(NODES - s)};
+                                  .draft_length = (uint32_t)(NODES - s),
+                                  .shape = (uint32_t)next_shape};
 
     moves = mirror_path(mirror, &commit, path);
     assert_true(mirror_commit(mirror, &commit, &move));
+    if (move.count > 0)
+        rig.draft.kind->copy(rig.draft.state, (struct cache_place){s, move.from}, (struct cache_place){s, move.to}, move.count);
     for (int i = 0; i < moves; i++)
         rig.draft.kind->copy(rig.draft.state, (struct cache_place){s, path[i].from}, (struct cache_place){s, path[i].to}, path[i].count);
     assert_true(mirror_commit(other, &commit, &move));
@@ -178,6 +184,111 @@ static void test_tree_drafts__are_the_same_after_any_path(void **state)
     }
     print_message("%d paths that are no chain from the first node on, %d moves, %d places that q has no token for\n", aside, moves, left);
     assert_true(aside > 5 && moves > 5 && left > 0);
+    draft_rig_close(&rig);
+    draft_rig_close(&anew);
+}
+
+/* The shape that the lead asks for: of `sequoia`, which learns, two drafters do not know the same. */
+static enum tree_kind shape_of(int s, int round)
+{
+    static const enum tree_kind kinds[] = {TREE_CHAIN, TREE_CHAIN, TREE_DYNAMIC, TREE_TOP_K, TREE_CHAIN, TREE_TOP_K, TREE_DYNAMIC};
+
+    return kinds[(3 * s + round) % 7];
+}
+
+static void propose_ahead(struct run_ahead *running, int count[2])
+{
+    struct draft_output *outputs[SLOTS];
+    struct mirror *batch[SLOTS];
+
+    for (int begun = 1; begun >= 0; begun--) {
+        int found = 0;
+
+        for (int s = 0; s < SLOTS; s++)
+            if (rig.mirror[s].wanted > 0 && (rig.mirror[s].drafted > 0) == begun) {
+                batch[found] = &rig.mirror[s];
+                outputs[found] = run_ahead_output(running, &rig.mirror[s]);
+                outputs[found++]->is_tree = 0;
+            }
+        if (found > 0)
+            assert_int_equal(rig.draft.kind->propose(rig.draft.state, batch, found, outputs), STATUS_OK);
+    }
+    for (int s = 0; s < SLOTS; s++) {
+        count[rig.mirror[s].wanted == 0]++;
+        rig.output[s] = *run_ahead_output(running, &rig.mirror[s]);
+        rig.mirror[s].wanted = 0;
+    }
+}
+
+/* Returns the branches that there are then, of those that a tree was asked for none. */
+static int run_all_ahead(struct run_ahead *running, int steps)
+{
+    const struct draft_output *output;
+    struct branch *branch;
+    struct mirror *mirror;
+    int did = 1, branches = 0;
+
+    while (did && steps-- > 0) {
+        assert_int_equal(run_ahead_step(running, &did), STATUS_OK);
+        while ((branch = run_ahead_whole(running, &mirror, &output)) != NULL)
+            branch->is_sent = 1;
+    }
+    for (int s = 0; s < SLOTS; s++) {
+        branches += rig.mirror[s].ahead.branches;
+        assert_true(rig.mirror[s].shape == TREE_CHAIN || rig.mirror[s].ahead.branches == 0);
+    }
+    return branches;
+}
+
+/* The text of a branch, where there is one, or any path of what was proposed. */
+static void commit_mixed(int s, int round)
+{
+    struct mirror *mirror = &rig.mirror[s];
+    int is_branch = mirror->ahead.branches > 0 && round % 3 != 0;
+    const struct branch branch = mirror->ahead.branch[is_branch ? round % mirror->ahead.branches : 0];
+    int node = is_branch                 ? branch.after - 1
+               : rig.output[s].count > 0 ? (5 * round + 3 * s) % (rig.output[s].count < 4 ? rig.output[s].count : 4)
+                                         : -1;
+
+    next_shape = shape_of(s, round + 1);
+    commit(s, node, is_branch ? mirror->tokens[branch.place] : (int32_t)(31 * round + s) % 128);
+}
+
+/* A drafter that is asked for chains and trees by turns, and runs ahead of the chains, proposes what one does that reads the text anew: the shape
+ * that is asked for, but where a chain was sent before it was. */
+static void test_tree_drafts__may_follow_chains_that_were_run_ahead_of(void **state)
+{
+    int asked[2] = {0}, trees = 0, branches = 0;
+    struct run_ahead running;
+
+    (void)state;
+    open_rig(&rig, TREE_AUTO);
+    open_rig(&anew, TREE_AUTO);
+    assert_int_equal(run_ahead_open(&running, &rig.draft, rig.mirror, SLOTS, 1, BRANCHES), STATUS_OK);
+    for (int round = 0; round < MIXED_ROUNDS; round++) {
+        for (int s = 0; s < SLOTS; s++) {
+            anew.mirror[s].wanted = round > 0 ? rig.mirror[s].asked : rig.mirror[s].wanted;
+            anew.output[s].is_tree = 0;
+        }
+        propose_ahead(&running, asked);
+        draft_rig_propose(&anew);
+        for (int s = 0; s < SLOTS; s++) {
+            const struct draft_output *a = &rig.output[s], *b = &anew.output[s];
+
+            trees += a->is_tree;
+            if (a->is_tree != b->is_tree)
+                assert_true(!a->is_tree && rig.mirror[s].begun > 0); /* a chain that was there */
+            else
+                assert_true(a->count <= b->count && memcmp(a->token, b->token, (size_t)a->count * sizeof *a->token) == 0 &&
+                            (!a->is_tree || (a->count == b->count && memcmp(a->parent, b->parent, (size_t)a->count) == 0)));
+        }
+        branches += run_all_ahead(&running, round % 4 == 3 ? 2 : INT_MAX); /* a message comes in between, or does not */
+        for (int s = 0; s < SLOTS; s++)
+            commit_mixed(s, round);
+    }
+    print_message("%d trees, %d proposals that were asked for, %d that were there, %d branches\n", trees, asked[0], asked[1], branches);
+    assert_true(trees > 3 * SLOTS && asked[1] > SLOTS && branches > 3 * SLOTS);
+    run_ahead_close(&running);
     draft_rig_close(&rig);
     draft_rig_close(&anew);
 }
@@ -229,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tree_drafts__are_the_same_after_any_path),
+        cmocka_unit_test(test_tree_drafts__may_follow_chains_that_were_run_ahead_of),
         cmocka_unit_test(test_tree_drafts__learn_which_children_are_right),
     };
 

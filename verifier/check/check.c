@@ -205,7 +205,9 @@ enum status check_run(struct job *job, struct peers *peers, const struct request
         log_warn("NOT LOSSLESS: broken on purpose by --break %s", breakage_table[job->options->checks.breakage].name);
     if (has_trees(job->options))
         log_info("the law of trees is tested by --accept %s%s", rule_name(check_rule(&check, 1)),
-                 job->options->rounds.shape.kind == TREE_DYNAMIC   ? " and --tree top-k, for dynamic chooses drafts by what they are"
+                 job->options->rounds.shape.kind == TREE_DYNAMIC ? " and --tree top-k, for dynamic chooses drafts by what they are"
+                 : job->options->rounds.shape.kind == TREE_AUTO
+                     ? " and --tree top-k, for auto drafts dynamic trees here, which choose drafts by what they are"
                  : job->options->rounds.shape.kind == TREE_SEQUOIA ? " and --tree top-k, for sequoia follows what became of drafts"
                                                                    : "");
     if (job->options->rounds.shape.kind == TREE_OWN)

@@ -217,6 +217,23 @@ static void say_if_rested(const struct job *job, const struct figures *figures, 
              (long long)figures->rounds, why_is_asked(terms->speedup) ? "do not pay here" : "did not seem to pay then; by now", why);
 }
 
+/* Says which shapes --tree auto chose. */
+static void say_shapes(const struct job *job, const struct figures *figures)
+{
+    char text[160] = "";
+
+    if (job->options->rounds.shape.kind != TREE_AUTO || job->options->report.quiet)
+        return;
+    for (int kind = 0; kind < TREE_KINDS; kind++)
+        if (figures->shape_rounds[kind] > 0) {
+            size_t used = strlen(text);
+
+            snprintf(text + used, sizeof text - used, "%s%s in %lld", used > 0 ? ", " : "", tree_shape_name((enum tree_kind)kind),
+                     (long long)figures->shape_rounds[kind]);
+        }
+    log_info("--tree %s: of %lld rounds drafts were %s", job->options->rounds.tree, (long long)figures->rounds, *text != '\0' ? text : "in none");
+}
+
 /* How many sequences a step had, in the mean. */
 static int at_once(const struct figures *figures)
 {
@@ -300,8 +317,10 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
         TRY(job_report(job, drafters, NULL, &lead.figures, NULL, known ? &terms : NULL));
     fflush(stdout);
     warn_of_cost(job, &lead.figures, adaptive, known ? &terms : NULL);
-    if (known && passes == NULL)
+    if (known && passes == NULL) {
+        say_shapes(job, &lead.figures);
         say_if_rested(job, &lead.figures, &terms);
+    }
     if (page != NULL)
         TRY(explain_page_write(page, job->options->report.explain_page));
     wrong = say_wrong(requests);

@@ -205,8 +205,8 @@ static int keeps_drafts(const struct job *job)
     const struct options *options = job->options;
 
     return options->rounds.draft_length < 0 && options->rounds.stopping.kind != STOPPING_HEURISTIC && options->report.sweep == NULL &&
-           options->checks.size == CHECK_OFF && options->rounds.synthetic_acceptance < 0 && !rule_of(&options->request.sampling)->depends_on_drafts &&
-           !job->depends_on_drafts;
+           options->checks.size == CHECK_OFF && options->rounds.synthetic_acceptance < 0 && options->rounds.shape.kind != TREE_AUTO &&
+           !rule_of(&options->request.sampling)->depends_on_drafts && !job->depends_on_drafts;
 }
 
 enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead)
@@ -228,7 +228,12 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     if (job->learns && peers->count > 0)
         lead->drafting.adaptive = job->learnt;
     lead->drafting.adaptive.shares_cores = world_is_crowded(&job->world);
-    lead->drafting.adaptive.tokens.is_tree = job->options->rounds.shape.kind != TREE_CHAIN;
+    if (job->options->rounds.shape.kind != TREE_AUTO)
+        lead->drafting.adaptive.tokens.is_tree = job->options->rounds.shape.kind != TREE_CHAIN;
+    else if (!job->learns || job->learnt_shape.count == 0)
+        adaptive_shape_begin(&lead->drafting.shape, options_draft_kind(&job->options->model.draft_way)->draws);
+    else
+        lead->drafting.shape = job->learnt_shape;
     lead->drafting.by_verdicts = job->options->rounds.stopping.kind == STOPPING_HEURISTIC;
     lead->drafting.by_price = job->options->rounds.stopping.kind == STOPPING_BATCH;
     lead->drafting.load_ns = job->load_ns;
@@ -254,8 +259,10 @@ void job_close_lead(struct job *job, struct lead *lead)
     job->has_times |= adaptive_work_leave(&lead->drafting.adaptive.work, &job->times.steps);
     if (lead->drafting.past != NULL)
         adaptive_leave(&lead->drafting.adaptive, &job->times.drafts);
-    if (job->learns && lead->peers->count > 0)
+    if (job->learns && lead->peers->count > 0) {
         job->learnt = lead->drafting.adaptive;
+        job->learnt_shape = lead->drafting.shape;
+    }
     lead_close(lead);
     verify_close(lead->verify);
 }

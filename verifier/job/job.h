@@ -33,6 +33,7 @@ struct job {
     double load;                         /* of this host in the minute before it began; 0 or less: not known */
     int learns;              /* passes are over the same requests, so that each begins with what the one before learnt of drafts: */
     struct adaptive learnt;
+    struct adaptive_shape learnt_shape;
     int64_t load_ns;          /* that this rank's models took to load */
     struct times times;       /* as this job and earlier ones measured them */
     int has_times;            /* this one did, too */

@@ -86,6 +86,18 @@ static json_t *configuration_of(const struct stats *stats)
     return json_text_whole(object, failed);
 }
 
+/* Rounds with drafts of each shape that there were any of. */
+static json_t *shapes_of(const struct figures *figures)
+{
+    json_t *object = json_object();
+    int failed = object == NULL;
+
+    for (int kind = 0; kind < TREE_KINDS; kind++)
+        if (figures->shape_rounds[kind] > 0)
+            failed |= json_object_set_new(object, tree_shape_name((enum tree_kind)kind), json_integer(figures->shape_rounds[kind]));
+    return json_text_whole(object, failed);
+}
+
 static json_t *ranks_of(const struct stats *stats)
 {
     json_t *array = json_array();
@@ -256,6 +268,8 @@ static json_t *object_of(const struct stats *stats)
     if (stats->drafters > 0 && stats->options->rounds.run_ahead != RUN_AHEAD_OFF)
         failed |= json_object_set_new(object, "run_ahead", stats_ahead(figures));
     failed |= json_object_set_new(object, "wire", wire_of(figures));
+    if (stats->options->rounds.shape.kind == TREE_AUTO)
+        failed |= json_object_set_new(object, "shape_rounds", shapes_of(figures));
     if (figures->kinds > 1)
         failed |= json_object_set_new(object, "merged", merged_of(stats));
     failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));

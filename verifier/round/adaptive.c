@@ -255,6 +255,25 @@ static int best_size(const struct adaptive *adaptive, int sequences, double *rat
     return best;
 }
 
+double adaptive_best_rate(const struct adaptive *adaptive, int sequences)
+{
+    double rate;
+
+    best_size(adaptive, sequences, &rate);
+    return rate;
+}
+
+void adaptive_swap(struct adaptive *adaptive, const struct adaptive_seen *seen, struct adaptive_seen *left)
+{
+    *left = (struct adaptive_seen){.tokens = adaptive->tokens, .wait = adaptive->wait, .spell = adaptive->spell};
+    adaptive->tokens = seen->tokens;
+    adaptive->wait = seen->wait;
+    adaptive->spell = seen->spell;
+    adaptive->size = -1; /* the next is another one, whatever it is */
+    adaptive->trial_rounds = 0;
+    adaptive->best = 0;
+}
+
 /* The one that gives so many tokens a round by equation 1. */
 static double alpha_of(double tokens, int draft_length)
 {

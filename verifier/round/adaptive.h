@@ -63,6 +63,13 @@ struct adaptive_past {
     int rests;
 };
 
+/* What was seen of drafts of one shape. */
+struct adaptive_seen {
+    struct adaptive_tokens tokens;
+    struct adaptive_wait wait;
+    struct adaptive_account spell;
+};
+
 /* A round as the lead measured it. */
 struct adaptive_round {
     int sequences;
@@ -87,6 +94,10 @@ void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *
 void adaptive_add_verdict(struct adaptive *adaptive, int drafted, int accepted);
 /* The draft length for the next round of `sequences` sequences; 0: do not draft. */
 int adaptive_choose(struct adaptive *adaptive, int sequences);
+/* Goes on with drafts of another shape, of which that was seen; what was seen of the one before is left. */
+void adaptive_swap(struct adaptive *adaptive, const struct adaptive_seen *seen, struct adaptive_seen *left);
+/* The same as adaptive_rate, of the size of drafts of which that is the highest. */
+double adaptive_best_rate(const struct adaptive *adaptive, int sequences);
 /* Expected tokens per microsecond of a round of `sequences` sequences; 0: not known. */
 double adaptive_rate(const struct adaptive *adaptive, int sequences, int draft_length);
 /* What one more draft of one of `sequences` sequences costs, in tokens that the job decodes in that time: its row of a step as large as the last one

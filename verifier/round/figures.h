@@ -61,6 +61,7 @@ struct figures {
     int64_t prefix_tokens_reused; /* prompt tokens not fed, as a KV cache held them already: a shared prefix, or the turn before */
     struct ahead_figures ahead;
     struct wire_figures wire;
+    int64_t shape_rounds[TREE_KINDS]; /* rounds with drafts by the shape that was asked for, where the lead chooses it */
     int kinds; /* of drafters, whose proposals are merged; 1: none are */
     struct kind_figures kind[MERGE_MOST];
     int64_t stale, refused;

@@ -6,8 +6,8 @@
 #ifndef TANDEM_VERIFIER_ROUND_LEAD_H
 #define TANDEM_VERIFIER_ROUND_LEAD_H
 
+#include "verifier/round/adaptive_shape.h"
 #include "verifier/round/figures.h"
-#include "verifier/round/adaptive.h"
 #include "verifier/round/peers.h"
 #include "verifier/round/reading.h"
 #include "verifier/round/verify.h"
@@ -57,6 +57,7 @@ struct lead_drain {
 /* The draft length of requests that leave it to the lead. */
 struct lead_pacing {
     struct adaptive adaptive;
+    struct adaptive_shape shape;          /* in a job of --tree auto */
     const struct adaptive_times *earlier; /* borrowed: what earlier jobs timed; NULL: nobody knows */
     int64_t load_ns;                      /* that loading took, of which measuring may take a share */
     const struct adaptive_past *past;     /* borrowed: what they saw of drafts; NULL: nothing is to be known */

@@ -24,9 +24,29 @@ static int is_whole(const struct lead *lead, const struct sequence *sequence, co
     return outcome->refused < 0 && (sequence->linked == 1 || accept_needs_q(&sequence->sampling)) && !lead->drafting.adaptive.tokens.is_tree;
 }
 
-/* Where trees are chosen, others than those, which a request asked for itself, say nothing of what trees of a size give. */
-static int says_of_size(const struct lead *lead, const struct sequence *sequence)
+enum tree_kind lead_shape(const struct lead *lead, const struct sequence *sequence)
 {
+    if (lead->drafting.shape.count == 0 || !accept_takes_trees(&sequence->sampling))
+        return TREE_CHAIN;
+    return sequence->request->adaptive ? adaptive_shape_now(&lead->drafting.shape) : TREE_DYNAMIC;
+}
+
+/* Where shapes are chosen, of several drafts: are they of the one in use? A chain that was drafted ahead may come where a tree is asked for by now.
+ */
+static int is_in_use(const struct lead *lead, const struct sequence *sequence, const struct outcome *outcome)
+{
+    int is_tree = lead->drafting.adaptive.tokens.is_tree;
+
+    if (lead->drafting.shape.count == 0 || outcome->drafted < 2)
+        return 1;
+    return sequence->shape == adaptive_shape_now(&lead->drafting.shape) && sequence_latest(sequence)->is_tree == is_tree;
+}
+
+/* Where trees are chosen, others than those, which a request asked for itself, say nothing of what trees of a size give. */
+static int says_of_size(const struct lead *lead, const struct sequence *sequence, const struct outcome *outcome)
+{
+    if (!is_in_use(lead, sequence, outcome))
+        return 0;
     return sequence->request->adaptive || !lead->drafting.adaptive.tokens.is_tree;
 }
 
@@ -43,6 +63,7 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 
         round.rows += outcome->drafted + 1;
         round.tokens += outcome->count;
+        lead->figures.shape_rounds[lead->slots.ready[i]->shape] += outcome->drafted > 0;
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
         for (int k = 0; k < lead->slots.ready[i]->linked; k++) {
             round.caught_up |= lead->slots.ready[i]->link[k].opened;
@@ -50,7 +71,7 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         }
         adaptive |= lead->slots.ready[i]->request->adaptive;
         /* What nothing followed was accepted as far as it went; of a tree other drafts were not, and they are what another draft may be. */
-        if (says_of_size(lead, lead->slots.ready[i]))
+        if (says_of_size(lead, lead->slots.ready[i], outcome))
             adaptive_add_verdict(&lead->drafting.adaptive, is_whole(lead, lead->slots.ready[i], outcome) ? outcome->accepted : outcome->drafted,
                                  outcome->accepted);
     }
@@ -58,10 +79,13 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
     lead->peers->price = lead->drafting.by_price ? adaptive_price(&lead->drafting.adaptive, round.sequences) : 0;
     if (!adaptive || lead->drafting.by_verdicts)
         return;
+    adaptive_shape_turn(&lead->drafting.shape, &lead->drafting.adaptive, lead->slots.readies);
     lead->drafting.length = choose(lead, lead->slots.readies);
     for (int i = 0; i < lead->slots.readies; i++)
-        if (lead->slots.ready[i]->request->adaptive)
+        if (lead->slots.ready[i]->request->adaptive) {
             lead->slots.ready[i]->adaptive = lead->drafting.length;
+            lead->slots.ready[i]->shape = lead_shape(lead, lead->slots.ready[i]);
+        }
 }
 
 void lead_follow_verdicts(struct lead *lead)

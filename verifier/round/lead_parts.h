@@ -34,6 +34,9 @@ enum status lead_finish_read(struct lead *lead);
 /* lead_pacing.c */
 /* Times steps of 1 row up to the rows of a round with drafts, before anything is decoded, so that no drafter is asked where drafts cannot pay. */
 enum status lead_warm_up(struct lead *lead);
+/* The shape of the drafts that are to be asked for now, where the job leaves it to the lead: of a request with a draft length of its own a tree,
+ * which says nothing of what pays. */
+enum tree_kind lead_shape(const struct lead *lead, const struct sequence *sequence);
 /* Gives the round's measurements to `adaptive` and takes the next draft length from it. wait_ns: waiting for proposals; decided_ns: verifying. */
 void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns);
 /* Where lengths go by verdicts: each sequence's next one, after every round with drafters. */

@@ -23,6 +23,7 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     terms.bias = sequence->bias;
     if (request->adaptive && lead->peers->count > 0) /* 0 where drafting does not pay: then the drafter need not read the prompt either */
         sequence->adaptive = lead->drafting.by_verdicts ? ADAPTIVE_FIRST : lead->drafting.length;
+    sequence->shape = lead_shape(lead, sequence);
     if (lead->watch->begin != NULL)
         lead->watch->begin(lead->watch->state, sequence);
     if (sequence_only_reads(sequence) && sequence->scores == 0) /* there is nothing to know of its prompt */

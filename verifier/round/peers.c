@@ -102,6 +102,7 @@ enum status peers_send_open(struct peers *peers, struct sequence *sequence, stru
                                       .count = sequence->length,
                                       .sampling = sequence->sampling,
                                       .draft_length = (uint32_t)wants(peers, sequence, link),
+                                      .shape = (uint32_t)sequence->shape,
                                       .limit = (uint32_t)sequence->limit,
                                       .bias = &sequence->bias};
 
@@ -177,6 +178,7 @@ static enum status commit_link(struct peers *peers, struct sequence *sequence, s
     if (link->missed && finish == FINISH_NOT)
         return peers_send_open(peers, sequence, link);
     commit->draft_length = (uint32_t)wanted;
+    commit->shape = (uint32_t)sequence->shape;
     commit->worth = worth(peers, peer);
     commit->price = (uint32_t)(MESSAGE_MOST_WORTH * peers->price);
     link->asked_ns = clock_ns();

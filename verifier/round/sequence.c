@@ -136,6 +136,7 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->merged.is_there = 0;
     sequence->owns = 0;
     sequence->adaptive = -1;
+    sequence->shape = TREE_CHAIN;
     sequence->repeats = !request->adaptive && !accept_compares_tokens(&sequence->sampling);
     sequence->rounds = sequence->drafted = sequence->tested = sequence->accepted = 0;
     sequence->started_ns = clock_ns();

@@ -32,6 +32,7 @@ struct sequence {
     double logprob_sum;       /* of its own tokens, where completions are chosen by it (request_chooses) */
 
     int adaptive;         /* the draft length that the lead chose; -1: the request has one of its own */
+    enum tree_kind shape; /* of the drafts that are asked for, where the lead chooses it */
     int repeats;          /* its text depends on what is drafted, and its draft length is its own: the same seed is to give it again */
     int links;            /* draft links that there are, */
     int linked;           /* and those in use: all of them where the rule merges, else the first alone */

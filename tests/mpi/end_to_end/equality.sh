@@ -87,6 +87,7 @@ long)
     plan && cell 12 8 $few && cell 31 1 $few && placement 1 2 --tree dynamic
     plan && cell 9 8 $few && cell 63 1 $few && placement 2 1 --tree top-k
     plan && cell 10 8 $few && placement 1 1 --tree sequoia
+    plan && both auto_s8_of_$few false -1 8 $few && placement 1 1 --tree auto
     plan && cell 2 1 $few && cell 16 8 $few && placement 4 1 --tree dynamic:depth=3
     plan && cell 4 1 $few && cell 4 8 $few && placement 1 1 --run-ahead on # by default nobody runs ahead where ranks share cores
     plan && cell 3 8 $few && placement 2 1 --draft self:layers=3 --run-ahead on

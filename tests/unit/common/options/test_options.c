@@ -379,10 +379,12 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     struct options options;
 
     (void)state;
-    REFUSED({"--tree bush", "--tree is 'bush', expected chain, top-k, dynamic, sequoia or iid"}, {"--tree dynamic:depth=0", "--tree is 'dynamic:depth=0'"},
+    REFUSED({"--tree bush", "--tree is 'bush', expected chain, top-k, dynamic, sequoia, iid or auto"}, {"--tree dynamic:depth=0", "--tree is 'dynamic:depth=0'"},
             {"--tree dynamic --temperature 0.8", "--tree dynamic: --accept rejection decides about chains alone at this temperature; expected"},
             {"--tree dynamic --temperature 0.8 --accept traversal", "and --accept traversal draws them; expected --tree top-k or iid"},
             {"--tree sequoia --temperature 0.8 --accept multistep", "and --accept multistep draws them; expected --tree top-k or iid"},
+            {"--tree auto --temperature 0.8 --accept multistep", "chooses shapes by what became of drafts, and --accept multistep draws them; expected"},
+            {"--tree auto --draft-length 4", "--tree auto chooses shape and size by what they are worth, expected no --draft-length, or --tree dynamic"},
             {"--tree iid --temperature 0.8 --accept walk", "--tree iid is of drafts that are drawn, and by walk none is; expected"},
             {"--draft lookup --tree iid --temperature 0.8 --accept multistep", "--draft lookup draws none; expected --tree top-k, dynamic or sequoia"},
             {"--tree iid --temperature 0", "by any rule none is at temperature 0; expected --tree top-k, dynamic or sequoia"},
@@ -452,6 +454,11 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     assert_taken("--tree dynamic", &options);
     assert_int_equal(options_most_drafts(&options), SAMPLING_MAX_DRAFT);
     assert_true(options.rounds.shape.kind == TREE_DYNAMIC && options_length(&options) < 0);
+    options_release(&options);
+    assert_taken("--tree auto:depth=4 --run-ahead on", &options);
+    assert_true(options.rounds.shape.kind == TREE_AUTO && options.rounds.shape.depth == 4 && options_length(&options) < 0);
+    options_release(&options);
+    assert_taken("--target m --draft lookup --tree auto", &options);
     options_release(&options);
     assert_taken("--tree top-k:depth=3 --draft-length 7 --temperature 0.8 --accept coupled", &options);
     assert_true(options.rounds.shape.kind == TREE_TOP_K && options.rounds.shape.depth == 3 && options.rounds.draft_length == 7);

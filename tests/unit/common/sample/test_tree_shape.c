@@ -22,6 +22,8 @@ static void test_tree_shape__texts_are_read(void **state)
                 {"sequoia:depth=3", {TREE_SEQUOIA, 3}},
                 {"top-k:depth=5", {TREE_TOP_K, 5}},
                 {"iid", {TREE_IID, 0}},
+                {"auto", {TREE_AUTO, 0}},
+                {"auto:depth=4", {TREE_AUTO, 4}},
                 {"iid:depth=3", {TREE_IID, 3}}};
     static const char *const wrong[] = {
         "",        "dyn",      "dynamics", "dynamic:",      "dynamic:depth=",   "dynamic:depth=0",  "dynamic:depth=33",
@@ -38,6 +40,19 @@ static void test_tree_shape__texts_are_read(void **state)
         assert_false(tree_shape_read(wrong[i], &shape));
         assert_true(shape.kind == TREE_TOP_K && shape.depth == 7);
     }
+}
+
+/* The lead's word holds where the job leaves the shape to it, and nowhere else. */
+static void test_tree_shape__one_proposal_has_one(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < TREE_KINDS; kind++)
+        for (int asked = 0; asked < TREE_AUTO; asked++) {
+            const struct tree_shape job = {(enum tree_kind)kind, 5}, shape = tree_shape_of(&job, (enum tree_kind)asked);
+
+            assert_int_equal(shape.kind, kind == TREE_AUTO ? asked : kind);
+            assert_int_equal(shape.depth, 5);
+        }
 }
 
 static void test_tree_shape__no_path_is_longer_than_all_nodes(void **state)
@@ -108,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tree_shape__texts_are_read),
+        cmocka_unit_test(test_tree_shape__one_proposal_has_one),
         cmocka_unit_test(test_tree_ranks__shares_are_what_was_counted),
         cmocka_unit_test(test_tree_shape__no_path_is_longer_than_all_nodes),
         cmocka_unit_test(test_tree_shape__shares_are_of_one_row),

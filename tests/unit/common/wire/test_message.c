@@ -141,6 +141,7 @@ static struct open_message any_open(struct source *source)
     open.tokens = any_tokens(source, open.count);
     open.prompt_count = 1 + below(source, (uint32_t)open.count);
     open.draft_length = below(source, MESSAGE_MAX_DRAFT + 1);
+    open.shape = below(source, TREE_AUTO);
     open.limit = (uint32_t)open.count + below(source, 5000);
     open.sampling.temperature = (double)below(source, 200) / 100;
     open.sampling.top_p = (double)(1 + below(source, 100)) / 100;
@@ -168,6 +169,7 @@ static struct commit any_commit(struct source *source)
     commit.digest = draw(source);
     commit.finish = below(source, 5);
     commit.draft_length = below(source, MESSAGE_MAX_DRAFT + 1);
+    commit.shape = below(source, TREE_AUTO);
     commit.worth = below(source, MESSAGE_MOST_WORTH + 1);
     commit.price = below(source, MESSAGE_MOST_WORTH + 1);
     commit.owns = (int)below(source, MESSAGE_MAX_COMMIT + 1);
@@ -232,7 +234,7 @@ static struct failure any_failure(struct source *source)
 
 static void assert_same_open(const struct open_message *a, const struct open_message *b)
 {
-    SAME(run), SAME(request), SAME(line), SAME(pass), SAME(prompt_count), SAME(count), SAME(draft_length), SAME(limit);
+    SAME(run), SAME(request), SAME(line), SAME(pass), SAME(prompt_count), SAME(count), SAME(draft_length), SAME(shape), SAME(limit);
     assert_memory_equal(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
     assert_int_equal(sampling_digest(&a->sampling), sampling_digest(&b->sampling));
     assert_int_equal(bias_is_empty(a->bias), bias_is_empty(b->bias));
@@ -242,7 +244,7 @@ static void assert_same_open(const struct open_message *a, const struct open_mes
 static void assert_same_commit(const struct commit *a, const struct commit *b)
 {
     SAME(run), SAME(request), SAME(old_length), SAME(accepted), SAME(count);
-    SAME(keep), SAME(digest), SAME(finish), SAME(draft_length), SAME(worth), SAME(price), SAME(owns);
+    SAME(keep), SAME(digest), SAME(finish), SAME(draft_length), SAME(shape), SAME(worth), SAME(price), SAME(owns);
     if (a->count > 0)
         assert_memory_equal(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
     if (a->owns > 0)
@@ -626,6 +628,8 @@ static void test_message__opens_out_of_range_are_refused(void **state)
     SAYS("a token is outside the vocabulary", tokens = outside);
     SAYS("a token is outside the vocabulary", tokens = negative);
     SAYS("a draft length is out of range", draft_length = MESSAGE_MAX_DRAFT + 1);
+    SAYS("taken", shape = TREE_IID);
+    SAYS("a tree's shape is unknown", shape = TREE_AUTO);
     SAYS("a length limit is out of range", limit = 2);
     SAYS("a length limit is out of range", limit = MESSAGE_MAX_TOKENS + 1);
     SAYS("sampling parameters are out of range", sampling.temperature = (double)NAN);
@@ -700,6 +704,8 @@ static void test_message__commits_out_of_range_are_refused(void **state)
     SAYS("more tokens are accepted than committed", accepted = 3);
     SAYS("a truncation point is beyond the committed tokens", keep = 13);
     SAYS("a draft length is out of range", draft_length = MESSAGE_MAX_DRAFT + 1);
+    SAYS("taken", shape = TREE_IID);
+    SAYS("a tree's shape is unknown", shape = TREE_AUTO);
     SAYS("taken", worth = MESSAGE_MOST_WORTH);
     SAYS("a probability is out of range", worth = MESSAGE_MOST_WORTH + 1);
     SAYS("taken", price = MESSAGE_MOST_WORTH);
