@@ -202,27 +202,31 @@ static enum status kind_read(const struct checkpoint_json *json, const struct ch
     return kind->read(json, rope, config);
 }
 
-/* Whether a key of rope_parameters says what counts without it: what rope_scaling or the config says, or else the default. */
-static int says_the_same(const struct checkpoint_json *json, const json_t *scaling, double theta, const char *key, const json_t *value)
+/* What stands for a number that nothing gives; NAN, which is no number's equal: the key has no default. theta: what counts */
+static double number_otherwise(const char *key, double theta)
 {
-    const json_t *counts = json_object_get(scaling, key);
-    int is_type = strcmp(key, "rope_type") == 0 || strcmp(key, "type") == 0;
+    if (strcmp(key, "rope_theta") == 0)
+        return theta;
+    return strcmp(key, "partial_rotary_factor") == 0 ? 1 : NAN;
+}
 
-    if (counts == NULL && is_type)
-        counts = json_object_get(scaling, key[0] == 't' ? "rope_type" : "type");
+/* Whether a key of rope_parameters says what counts without it: what rope_scaling or the config says, or else the default. */
+static int says_the_same(const struct checkpoint_json *json, const struct checkpoint_json *scaling, double theta, const char *key,
+                         const json_t *value)
+{
+    const json_t *counts = checkpoint_json_get(scaling, key);
+
+    if (counts == NULL && (strcmp(key, "rope_type") == 0 || strcmp(key, "type") == 0))
+        counts = checkpoint_json_get(scaling, key[0] == 't' ? "rope_type" : "type");
     if (counts == NULL)
-        counts = json_object_get(json->object, key);
-    if (counts != NULL && json_is_number(counts) && json_is_number(value))
-        return json_number_value(counts) == json_number_value(value);
-    if (counts == NULL && strcmp(key, "rope_theta") == 0)
-        return json_number_value(value) == theta;
-    if (counts == NULL && strcmp(key, "partial_rotary_factor") == 0)
-        return json_number_value(value) == 1;
+        counts = checkpoint_json_get(json, key);
+    if (json_is_number(value) && (counts == NULL || json_is_number(counts)))
+        return json_number_value(value) == (counts != NULL ? json_number_value(counts) : number_otherwise(key, theta));
     return json_is_null(value) || json_equal(counts, value);
 }
 
 /* Of a config with both, rope_parameters is a copy as a rule. theta: what counts */
-static void warn_of_parameters(const struct checkpoint_json *json, const json_t *scaling, double theta)
+static void warn_of_parameters(const struct checkpoint_json *json, const struct checkpoint_json *scaling, double theta)
 {
     const char *key;
     json_t *value;
@@ -253,7 +257,7 @@ enum status config_rope_read(const struct checkpoint_json *json, struct config *
         return checkpoint_json_refuse(json, key, "an object or null");
     TRY(checkpoint_json_real(&rope, "rope_theta", CHECKPOINT_JSON_OPTIONAL, ROPE_LEAST_THETA, 1e12, &config->rope_theta));
     if (scales)
-        warn_of_parameters(json, scaling, config->rope_theta);
+        warn_of_parameters(json, &rope, config->rope_theta);
     TRY(checkpoint_json_real(&rope, "partial_rotary_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &rotated));
     return kind_read(json, &rope, config);
 }

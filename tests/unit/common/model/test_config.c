@@ -141,6 +141,16 @@ static void test_config__reads_llama_with_its_defaults(void **state)
     assert_int_equal(patched_read("{\"eos_token_id\": \"absent\"}").eos_count, 0);
 }
 
+static struct config silently_read(const char *patch)
+{
+    struct config config;
+
+    log_init("test", LOG_WARN); /* which forgets what it said of the one before, and would not say again */
+    config = patched_read(patch);
+    assert_string_equal(logged, "");
+    return config;
+}
+
 static void test_config__reads_rope_under_all_its_spellings(void **state)
 {
     static const char *const llama3[] = {
@@ -150,6 +160,13 @@ static void test_config__reads_rope_under_all_its_spellings(void **state)
         " \"original_max_position_embeddings\": 8192}}",
         "{\"rope_parameters\": {\"rope_theta\": 500000.0, \"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": 1.0,"
         " \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192}}",
+    };
+    static const char *const nulls[] = {
+        /* as if absent, on either side */
+        "{\"rope_theta\": null, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {\"rope_theta\": 10000}}",
+        "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4, \"rope_theta\": null}, \"rope_parameters\": {\"rope_theta\": 10000}}",
+        "{\"rope_scaling\": {\"type\": \"linear\", \"rope_type\": null, \"factor\": 4}, \"rope_parameters\": {\"rope_type\": \"linear\"}}",
+        "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {\"rope_theta\": null, \"factor\": null}}",
     };
     struct config config;
 
@@ -165,17 +182,16 @@ static void test_config__reads_rope_under_all_its_spellings(void **state)
     config = patched_read("{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {\"rope_theta\": 500000}}");
     assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 4 && config.rope_theta == 10000); /* the older key counts, alone */
     assert_one_line("key \"rope_theta\" of rope_parameters is left out: rope_scaling is there, and counts alone");
-    patched_read("{\"rope_theta\": 500000, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4},"
-                 " \"rope_parameters\": {\"rope_theta\": 5e5, \"factor\": 4.0, \"rope_type\": \"linear\", \"type\": \"linear\","
-                 " \"attention_factor\": null, \"partial_rotary_factor\": 1.0}}");
-    assert_string_equal(logged, "");
-    patched_read(
-        "{\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {\"rope_theta\": 10000.0, \"type\": \"linear\"}}");
-    assert_string_equal(logged, ""); /* a copy */
+    silently_read("{\"rope_theta\": 500000, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4},"
+                  " \"rope_parameters\": {\"rope_theta\": 5e5, \"factor\": 4.0, \"rope_type\": \"linear\", \"type\": \"linear\","
+                  " \"attention_factor\": null, \"partial_rotary_factor\": 1.0}}");
+    silently_read("{\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 4},"
+                  " \"rope_parameters\": {\"rope_theta\": 10000.0, \"type\": \"linear\"}}"); /* a copy */
+    for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
+        silently_read(nulls[i]);
     patched_read("{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {\"factor\": 4.5, \"rope_type\": \"linear\"}}");
     assert_one_line("key \"factor\" of rope_parameters is left out");
-    config = patched_read("{\"rope_scaling\": {}, \"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 3}}");
-    assert_string_equal(logged, "");
+    config = silently_read("{\"rope_scaling\": {}, \"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 3}}");
     assert_true(config.rope == ROPE_LINEAR && config.rope_factor == 3);
     config = patched_read("{\"rope_scaling\": null}");
     assert_int_equal(config.rope, ROPE_PLAIN);
