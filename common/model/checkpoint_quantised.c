@@ -11,6 +11,16 @@ enum {
     SHAPE_TEXT = 200,
 };
 
+const char *const checkpoint_quantised_endings[CHECKPOINT_QUANTISED_PARTS + 1] = {
+    [CHECKPOINT_QUANTISED_WORDS] = ".qweight",
+    [CHECKPOINT_QUANTISED_ZEROS] = ".qzeros",
+    [CHECKPOINT_QUANTISED_SCALES] = ".scales",
+    [CHECKPOINT_QUANTISED_GROUPS] = ".g_idx",
+    [CHECKPOINT_QUANTISED_INVERSE_SCALE] = ".weight_scale_inv",
+    [CHECKPOINT_QUANTISED_SCALE] = ".weight_scale",
+    [CHECKPOINT_QUANTISED_SHAPE] = ".weight_shape",
+};
+
 /* Where AWQ keeps the columns of a word. */
 static const int awq_place[NIBBLES] = {0, 4, 1, 5, 2, 6, 3, 7};
 
@@ -157,8 +167,8 @@ void checkpoint_quantised_rows(const struct tensor *tensor, int64_t first, void 
     }
 }
 
-/* The tensor whose name is that of the map with another ending; NULL: there is none. */
-static const struct checkpoint_entry *part_of(const struct checkpoint_table *table, const char *name, const char *ending)
+/* A tensor of the map of this plain name; NULL: there is none. */
+static const struct checkpoint_entry *part_of(const struct checkpoint_table *table, const char *name, enum checkpoint_quantised_part part)
 {
     static const char plain[] = ".weight";
     size_t length = strlen(name), tail = sizeof plain - 1;
@@ -166,7 +176,7 @@ static const struct checkpoint_entry *part_of(const struct checkpoint_table *tab
 
     if (length < tail || strcmp(name + length - tail, plain) != 0)
         return NULL;
-    snprintf(other, sizeof other, "%.*s%s", (int)(length - tail), name, ending);
+    snprintf(other, sizeof other, "%.*s%s", (int)(length - tail), name, checkpoint_quantised_endings[part]);
     return checkpoint_table_find(table, other);
 }
 
@@ -183,13 +193,13 @@ static const char *shape_of(const struct checkpoint_entry *entry, char *text, si
 }
 
 /* Refuses a part that is missing (NULL), or not of this dtype and shape. `beside`: another part of the map, in whose file it is missed. */
-static enum status part_check(const struct checkpoint_entry *entry, const struct checkpoint_entry *beside, const char *ending, const char *dtype,
-                              int64_t rows, int64_t columns)
+static enum status part_check(const struct checkpoint_entry *entry, const struct checkpoint_entry *beside, enum checkpoint_quantised_part part,
+                              const char *dtype, int64_t rows, int64_t columns)
 {
     char shape[SHAPE_TEXT];
 
     if (entry == NULL) {
-        log_error("%s: tensor %s has no %s beside it", beside->file, beside->name, ending);
+        log_error("%s: tensor %s has no %s beside it", beside->file, beside->name, checkpoint_quantised_endings[part]);
         return STATUS_DATA;
     }
     if (strcmp(entry->dtype, dtype) == 0 && entry->dims == 2 && entry->shape[0] == rows && entry->shape[1] == columns)
@@ -224,8 +234,9 @@ static enum status order_check(const struct checkpoint_entry *entry, const struc
 
 static enum status find_4_bits(const struct checkpoint_table *table, const struct quantisation *quantisation, const char *name, struct tensor *tensor)
 {
-    const struct checkpoint_entry *words = part_of(table, name, ".qweight"), *zeros = part_of(table, name, ".qzeros");
-    const struct checkpoint_entry *scales = part_of(table, name, ".scales");
+    const struct checkpoint_entry *words = part_of(table, name, CHECKPOINT_QUANTISED_WORDS);
+    const struct checkpoint_entry *zeros = part_of(table, name, CHECKPOINT_QUANTISED_ZEROS);
+    const struct checkpoint_entry *scales = part_of(table, name, CHECKPOINT_QUANTISED_SCALES);
     int64_t rows = tensor->rows, columns = tensor->columns, group = quantisation->group > 0 ? quantisation->group : columns, groups = columns / group;
     int is_awq = quantisation->kind == QUANTISATION_AWQ;
 
@@ -234,11 +245,11 @@ static enum status find_4_bits(const struct checkpoint_table *table, const struc
                   words->file, words->name, (long long)rows, (long long)columns, (long long)group, DTYPE_BLOCK, NIBBLES);
         return STATUS_DATA;
     }
-    TRY(part_check(words, words, ".qweight", "I32", is_awq ? columns : columns / NIBBLES, is_awq ? rows / NIBBLES : rows));
-    TRY(part_check(zeros, words, ".qzeros", "I32", groups, rows / NIBBLES));
-    TRY(part_check(scales, words, ".scales", "F16", groups, rows));
+    TRY(part_check(words, words, CHECKPOINT_QUANTISED_WORDS, "I32", is_awq ? columns : columns / NIBBLES, is_awq ? rows / NIBBLES : rows));
+    TRY(part_check(zeros, words, CHECKPOINT_QUANTISED_ZEROS, "I32", groups, rows / NIBBLES));
+    TRY(part_check(scales, words, CHECKPOINT_QUANTISED_SCALES, "F16", groups, rows));
     if (!is_awq)
-        TRY(order_check(part_of(table, name, ".g_idx"), words, quantisation->is_sorted, columns, group));
+        TRY(order_check(part_of(table, name, CHECKPOINT_QUANTISED_GROUPS), words, quantisation->is_sorted, columns, group));
     tensor->data = words->data;
     tensor->parts = (struct quantised_parts){.kind = quantisation->kind,
                                              .zeros = zeros->data,
@@ -295,16 +306,16 @@ static int has_f8_blocks(const struct tensor *tensor)
 static enum status find_fp8(const struct checkpoint_table *table, const struct quantisation *quantisation, const struct checkpoint_entry *entry,
                             struct tensor *tensor)
 {
-    const struct checkpoint_entry *scale = part_of(table, entry->name, ".weight_scale_inv");
+    const struct checkpoint_entry *scale = part_of(table, entry->name, CHECKPOINT_QUANTISED_INVERSE_SCALE);
     char shape[SHAPE_TEXT], blocks[64] = "";
 
-    scale = scale != NULL ? scale : part_of(table, entry->name, ".weight_scale");
+    scale = scale != NULL ? scale : part_of(table, entry->name, CHECKPOINT_QUANTISED_SCALE);
     if (scale == NULL) {
         log_error("%s: tensor %s is %s, and there is no .weight_scale_inv or .weight_scale for it", entry->file, entry->name, entry->dtype);
         return STATUS_DATA;
     }
     if (entry->dims != 2 || entry->shape[0] != tensor->rows || entry->shape[1] != tensor->columns)
-        return part_check(entry, entry, "", entry->dtype, tensor->rows, tensor->columns);
+        return part_check(entry, entry, CHECKPOINT_QUANTISED_PARTS, entry->dtype, tensor->rows, tensor->columns);
     tensor->data = entry->data;
     tensor->parts = (struct quantised_parts){.kind = QUANTISATION_FP8, .scales = scale->data};
     if (scale_dtype_of(scale, &tensor->parts.scale_dtype) && scale_is_shared(scale, quantisation, tensor, &tensor->parts)) {
@@ -328,7 +339,7 @@ static enum status kind_refuse(const struct checkpoint_entry *entry, const struc
 enum status checkpoint_quantised_find(const struct checkpoint_table *table, const struct quantisation *quantisation, const char *name, int64_t rows,
                                       int64_t columns, struct tensor *tensor, int *found)
 {
-    const struct checkpoint_entry *plain = checkpoint_table_find(table, name), *words = part_of(table, name, ".qweight");
+    const struct checkpoint_entry *plain = checkpoint_table_find(table, name), *words = part_of(table, name, CHECKPOINT_QUANTISED_WORDS);
     struct tensor map = {.rows = rows, .columns = columns};
     int is_fp8 = plain != NULL && strcmp(plain->dtype, "F8_E4M3") == 0;
 

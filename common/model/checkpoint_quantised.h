@@ -10,6 +10,19 @@
 
 enum { CHECKPOINT_QUANTISED_ROWS = 8 };
 
+/* The tensors of a map: what their names have in the place of ".weight". */
+enum checkpoint_quantised_part {
+    CHECKPOINT_QUANTISED_WORDS,
+    CHECKPOINT_QUANTISED_ZEROS,
+    CHECKPOINT_QUANTISED_SCALES,
+    CHECKPOINT_QUANTISED_GROUPS,
+    CHECKPOINT_QUANTISED_INVERSE_SCALE,
+    CHECKPOINT_QUANTISED_SCALE,
+    CHECKPOINT_QUANTISED_SHAPE, /* which nothing reads: the other parts have it */
+    CHECKPOINT_QUANTISED_PARTS, /* how many, or the map itself */
+};
+extern const char *const checkpoint_quantised_endings[CHECKPOINT_QUANTISED_PARTS + 1]; /* NULL behind the last */
+
 /* Looks for the tensors of the linear map whose plain name is NAME.weight. *found: they are there, and *tensor is the map; its data are no rows.
  * STATUS_DATA where they are there and do not fit each other or the quantisation, with a line that names the tensor. */
 enum status checkpoint_quantised_find(const struct checkpoint_table *table, const struct quantisation *quantisation, const char *name, int64_t rows,

@@ -1,5 +1,6 @@
 #include "common/model/checkpoint_unread.h"
 
+#include "common/model/checkpoint_quantised.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -29,8 +30,7 @@ static int is_part(const struct config *config, const char *name)
 /* Whether it belongs to a map in few bits of the model. */
 static int is_beside_part(const struct config *config, const char *name)
 {
-    static const char *const endings[] = {".qweight", ".qzeros", ".scales", ".g_idx", ".weight_scale", ".weight_scale_inv", ".weight_shape", NULL};
-    const char *ending = config->quantisation.kind != QUANTISATION_NONE ? ending_of(name, endings) : NULL;
+    const char *ending = config->quantisation.kind != QUANTISATION_NONE ? ending_of(name, checkpoint_quantised_endings) : NULL;
     char plain[CHECKPOINT_NAME_MAX + 8];
 
     if (ending == NULL)
