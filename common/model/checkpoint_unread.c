@@ -76,3 +76,25 @@ const struct checkpoint_entry *checkpoint_unread_first(const struct checkpoint_t
     }
     return first;
 }
+
+static int asks_of(const struct model_family *family, const char *key)
+{
+    const struct family_refusal *refusal = family->refuses;
+
+    while (refusal != NULL && refusal->key != NULL && strcmp(refusal->key, key) != 0)
+        refusal++;
+    return refusal != NULL && refusal->key != NULL;
+}
+
+const char *checkpoint_unread_key(const struct checkpoint_entry *entry, const struct config *config)
+{
+    const char *bias = strstr(entry->name, ".mlp.") != NULL ? "mlp_bias" : "attention_bias";
+    int layer;
+
+    (void)family_part_of(config->family, FAMILY_CONFIG_JSON, entry->name, &layer);
+    if (layer >= config->layers)
+        return entry->has_blocks ? "block_count" : "num_hidden_layers"; /* blocks are of GGUF files */
+    if (ends_with(entry->name, ".bias") && asks_of(config->family, bias))
+        return bias;
+    return ending_of(entry->name, checkpoint_quantised_endings) != NULL ? "quantization_config" : "model_type";
+}

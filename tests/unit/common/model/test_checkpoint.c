@@ -205,16 +205,47 @@ static void test_checkpoint__warns_of_tensors_that_nothing_takes(void **state)
     tensors_write_after("model.safetensors", header, 4, 16); /* q's bias is zeros */
     folder_warn_logged(&llama);
     assert_one_line("model.safetensors: tensor model.layers.1.self_attn.k_proj.bias (and 1 more) is left out: LlamaForCausalLM of 2 layers has none "
-                    "of that name");
+                    "of that name, and if the config's attention_bias is not the model's, the text is wrong");
     llama.layers = 1;
     folder_warn_logged(&llama);
-    assert_one_line("tensor model.layers.1.self_attn.k_proj.bias (and 1 more) is left out: LlamaForCausalLM of 1 layer has none of that name");
+    assert_one_line("tensor model.layers.1.self_attn.k_proj.bias (and 1 more) is left out: LlamaForCausalLM of 1 layer has none of that name, and if "
+                    "the config's num_hidden_layers is not the model's, the text is wrong");
     qwen2.family = &model_families[FAMILY_QWEN2];
     folder_warn_logged(&qwen2);
-    assert_one_line("tensor model.layers.2.mlp.up_proj.weight is left out: Qwen2ForCausalLM of 2 layers has none of that name");
+    assert_one_line("tensor model.layers.2.mlp.up_proj.weight is left out: Qwen2ForCausalLM of 2 layers has none of that name, and if the config's "
+                    "num_hidden_layers is not the model's, the text is wrong");
     qwen2.layers = 3;
     folder_warn_logged(&qwen2);
     assert_string_equal(logged, "");
+}
+
+static void test_checkpoint__names_the_key_that_would_announce_a_tensor(void **state)
+{
+    static const struct {
+        enum family_row row;
+        const char *name, *key;
+    } cases[] = {
+        {FAMILY_LLAMA, "model.layers.1.self_attn.o_proj.bias", "attention_bias"},
+        {FAMILY_LLAMA, "model.layers.1.mlp.up_proj.bias", "mlp_bias"},
+        {FAMILY_QWEN2, "model.layers.1.self_attn.o_proj.bias", "model_type"}, /* which does not ask for attention_bias */
+        {FAMILY_LLAMA, "model.layers.1.self_attn.q_norm.weight", "model_type"},
+        {FAMILY_LLAMA, "model.layers.2.mlp.up_proj.bias", "num_hidden_layers"},
+        {FAMILY_LLAMA, "model.layers.1.mlp.up_proj.qzeros", "quantization_config"},
+        {FAMILY_LLAMA2C, "model.layers.1.mlp.up_proj.bias", "model_type"},
+    };
+    char header[256], key[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct config config = {.family = &model_families[cases[i].row], .vocab = 4, .layers = 2};
+
+        snprintf(header, sizeof header, "{\"%s\":{" PAIR "[0,4]}}", cases[i].name);
+        snprintf(key, sizeof key, "if the config's %s is not", cases[i].key);
+        tensors_write("model.safetensors", header, 4);
+        folder_warn_logged(&config);
+        assert_one_line(cases[i].name);
+        assert_one_line(key);
+    }
 }
 
 static void test_checkpoint__says_nothing_of_tensors_that_change_nothing(void **state)
@@ -777,6 +808,7 @@ int main(void)
         cmocka_unit_test_teardown(test_checkpoint__finds_tensors_and_their_rows, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__a_tied_model_has_no_classifier, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__warns_of_tensors_that_nothing_takes, folder_empty),
+        cmocka_unit_test_teardown(test_checkpoint__names_the_key_that_would_announce_a_tensor, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__says_nothing_of_tensors_that_change_nothing, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__names_what_is_missing_or_misshapen, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__unusable_dtypes_matter_only_when_asked_for, folder_empty),
