@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -84,4 +85,20 @@ void cores_yield(void)
 int cores_are_taken(int64_t now)
 {
     return now < atomic_load_explicit(&taken_ns, memory_order_relaxed);
+}
+
+double cores_load(void)
+{
+    double load;
+
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
+void cores_put_busy(double load, FILE *to)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (load > (double)cores)
+        fprintf(to, "This host was busy in the minute before: a load of %.1f on %ld core%s. An idle one has other speeds.\n", load, cores,
+                cores == 1 ? "" : "s");
 }

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Those of the caller's thread at the first call; NULL where the system did not say. */
 const cpu_set_t *cores_own(void);
@@ -23,5 +24,9 @@ void cores_yield(void);
 /* Has a yield of this process come back late within the last fifth of a second? Then who waits had better sleep until it is woken: Linux takes the
  * rest of its turn from who yields, so that beside such programs each yield costs milliseconds, while a sleeper soon has its core when it wakes. */
 int cores_are_taken(int64_t now);
+/* How many programs ran on this host in the last minute, on average: before what is measured begins, it has no part in them. -1: not known. */
+double cores_load(void);
+/* A line for who reads speeds that were measured after such a load; nothing where it is no more than the host has cores, and all speeds are ours. */
+void cores_put_busy(double load, FILE *to);
 
 #endif

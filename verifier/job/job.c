@@ -1,6 +1,7 @@
 #include "verifier/job/job.h"
 
 #include "common/backend/choose.h"
+#include "common/base/cores.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
@@ -387,20 +388,12 @@ static enum status lead_look(struct job *job)
     return STATUS_OK;
 }
 
-/* Of this host in the last minute, which the job has had no part in; -1: not known. */
-static double load_now(void)
-{
-    double load;
-
-    return getloadavg(&load, 1) == 1 ? load : -1;
-}
-
 enum status job_run(struct job *job, const struct job_command *command)
 {
     enum status status = STATUS_OK;
     int64_t began;
 
-    job->load = load_now();
+    job->load = cores_load();
     options_target_path(job->options, job->target);
     if (job->world.rank == job->world.lead)
         status = lead_look(job);

@@ -1,5 +1,6 @@
 #include "verifier/job/stats.h"
 
+#include "common/base/cores.h"
 #include "common/base/log.h"
 #include "common/file/json_text.h"
 #include "common/model/model.h"
@@ -11,10 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const rounded_to[] = {[QUANTISE_NONE] = "none", [QUANTISE_Q8_0] = "q8_0", [QUANTISE_Q4_0] = "q4_0"};
-#define BUSY 1.0 /* programs that ran, for each core, from where on a person is told */
 
 /* By an option, or by a line of input: which, in `what`. */
 static int is_not_lossless(const struct stats *stats, char what[OPTIONS_NOT_LOSSLESS])
@@ -364,16 +363,6 @@ static void print_speeds(const struct comparison *comparison, FILE *to)
         fprintf(to, "%-26s %12s %10.1f %%\n", "  its standard error", settled, 100 * error);
 }
 
-/* Where other programs ran on the lead's host, the times are theirs, too. */
-static void print_if_busy(const struct stats *stats, FILE *to)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-    if (stats->load > BUSY * (double)cores)
-        fprintf(to, "This host was busy in the minute before: a load of %.1f on %ld core%s. An idle one has other speeds.\n", stats->load, cores,
-                cores == 1 ? "" : "s");
-}
-
 static double fastest_of(const struct comparison *comparison)
 {
     double spread, solo = comparison_median(comparison->solo, comparison->passes, &spread);
@@ -393,7 +382,7 @@ static void print_compared(const struct stats *stats, FILE *to)
                 stats->options->report.plain_threads == 1 ? "" : "s", stats->options->report.plain_speed,
                 stats->options->report.plain_speed > fastest_of(stats->comparison) ? ", the fastest of the three" : "");
     fputs(".\n", to);
-    print_if_busy(stats, to);
+    cores_put_busy(stats->load, to);
 }
 
 static void print_why(const struct stats *stats, FILE *to)

@@ -2,6 +2,7 @@
 #include "launch/bench/alpha/alpha_command.h"
 #include "launch/bench/alpha/layer_search.h"
 
+#include "common/base/cores.h"
 #include "common/base/log.h"
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
@@ -18,6 +19,7 @@ struct command {
     struct layer_terms terms;
     struct options options;
     const char *json;
+    double load; /* of this host before anything was measured */
     int argc; /* what is left for the options of a run, the program's name first */
     char **argv;
 };
@@ -117,11 +119,12 @@ static void print_best(const struct layer_result *result, int waits, const char 
         printf("%s: none pays; the nearest is self:skip=%s, K %d, %.2fx.\n", where, skip, alpha_lengths[which], speedup);
 }
 
-static void print_result(const struct layer_result *result)
+static void print_result(const struct layer_result *result, double load)
 {
-    printf("%d tokens of the target's own in %d text%s; what is told is of the half that has chosen nothing.\n\n", result->tokens, result->texts,
+    printf("%d tokens of the target's own in %d text%s; what is told is of the half that has chosen nothing.\n", result->tokens, result->texts,
            result->texts == 1 ? "" : "s");
-    printf("layers  alpha  error      c   fastest: waits / ahead   --draft\n");
+    cores_put_busy(load, stdout);
+    printf("\nlayers  alpha  error      c   fastest: waits / ahead   --draft\n");
     for (int i = 0; i < result->steps; i++) {
         const struct layer_step *step = &result->step[i];
         int waits = best_length(result, i, 1), ahead = best_length(result, i, 0);
@@ -178,11 +181,12 @@ static enum status run(struct command *command, struct layer_result *result, int
     static const char *const own[] = {"draft", "json", "least", "tokens", NULL};
     const struct alpha_command_own taken = {"layers", own, take, NULL, command};
 
+    command->load = cores_load();
     TRY(alpha_command_take(&taken, argc, argv, command->argv, &command->argc));
     TRY(parse(command));
     TRY(alpha_command_check_json(command->json, &command->terms.target, 1));
     TRY(layer_search(&command->terms, result));
-    print_result(result);
+    print_result(result, command->load);
     return command->json != NULL ? write_json(command, result) : STATUS_OK;
 }
 

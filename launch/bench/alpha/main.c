@@ -2,6 +2,7 @@
 #include "launch/bench/alpha/alpha.h"
 #include "launch/bench/alpha/alpha_command.h"
 
+#include "common/base/cores.h"
 #include "common/base/log.h"
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
@@ -21,6 +22,7 @@ struct command {
     struct options draft[ALPHA_DRAFTS]; /* those of the run, each with its draft; the first one's are the target's */
     const char *name[ALPHA_DRAFTS];     /* as given; NULL: the embedded draft */
     const char *json;
+    double load;        /* of this host before anything was measured */
     int sets_sequences; /* something may say how many texts are read at once */
     int argc;           /* what is left for the options of a run, the program's name first */
     char **argv;
@@ -187,7 +189,9 @@ static void print_result(const struct command *command, const struct alpha_resul
            command->draft[0].request.sampling.temperature);
     if (command->draft[0].rounds.draft_temperature >= 0 && draws_q(&command->draft[0]))
         printf(" (drafts: %g)", command->draft[0].rounds.draft_temperature);
-    printf(".\n\n%-32s  alpha  error  greedy  drafts      c   accepted at place 1, 2, 3, 4, 6, 8\n", "draft");
+    printf(".\n");
+    cores_put_busy(command->load, stdout);
+    printf("\n%-32s  alpha  error  greedy  drafts      c   accepted at place 1, 2, 3, 4, 6, 8\n", "draft");
     for (int d = 0; d < command->terms.drafts; d++) {
         static const int shown[] = {0, 1, 2, 3, 5, 7};
         const struct alpha_figures *figures = &result->draft[d];
@@ -343,6 +347,7 @@ static enum status run(struct command *command, int argc, char **argv)
 {
     struct alpha_result result;
 
+    command->load = cores_load();
     TRY(take_own(command, argc, argv));
     TRY(parse_all(command));
     TRY(alpha_command_check_json(command->json, command->terms.draft, command->terms.drafts));

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # tandem layers: what it tells of a set is what tandem alpha finds on the texts that chose nothing, the first layer out is the cheapest on those that
 # choose, jobs with such a drafter say what the target says; what is refused. layers.sh BIN default|small
+# BUSY_HOST, the library to preload.
 . "$(dirname "$0")/job.sh"
 amount=$2
+BUSY=$3
 DEMO=$SOURCE/launch/demo
 as_installed
 texts=8 tokens=24
@@ -23,7 +25,8 @@ set_of() { # NUMBER: the n-th --draft
 }
 
 LINE=(--target "$DEMO/target" --max-tokens $tokens --ignore-eos)
-"$tandem" layers "${LINE[@]}" --prompts "$WORK/some.in" --json "$WORK/layers.json" >"$WORK/out" 2>"$WORK/err" || fail "layers: exit $?: $(cat "$WORK/err")"
+LD_PRELOAD=$BUSY PRETENDED_LOAD=9999.5 "$tandem" layers "${LINE[@]}" --prompts "$WORK/some.in" --json "$WORK/layers.json" >"$WORK/out" 2>"$WORK/err" || fail "layers: exit $?: $(cat "$WORK/err")"
+expect "a busy host is not told of: $(cat "$WORK/out")" 'sed -n 2p "$WORK/out" | grep -q "^This host was busy in the minute before: a load of 9999.5 on "'
 expect "three sets of the six layers, each of one more: $(cat "$WORK/layers.json")" \
     '[ "$(grep -c "\"draft\":" "$WORK/layers.json")" = 3 ] && [ "$(of "$WORK/layers.json" 1 layers)$(of "$WORK/layers.json" 2 layers)$(of "$WORK/layers.json" 3 layers)" = 543 ]'
 expect "the table does not have them: $(cat "$WORK/out")" '[ "$(grep -cE "^ +[345]  [01]\.[0-9]{3}  .*  self:skip=[0-5+-]+$" "$WORK/out")" = 3 ]'

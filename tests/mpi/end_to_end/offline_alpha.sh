@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # tandem alpha: what it expects is what jobs of the same prompts count, at each rule and draft; a draft that is the target; what is refused.
-# offline_alpha.sh BIN default|small. TANDEM_WIDE=1 in the environment: half as many tokens again, and jobs of every draft at temperature 0, too.
+# offline_alpha.sh BIN default|small BUSY_HOST, the library to preload. TANDEM_WIDE=1 in the environment: half as many tokens again, and jobs of every draft at temperature 0, too.
 . "$(dirname "$0")/job.sh"
 amount=$2
+BUSY=$3
 DEMO=$SOURCE/launch/demo
 as_installed
 head -n 24 "$PROMPTS" >"$WORK/some.in"
@@ -87,6 +88,14 @@ expect "a colder draft: $(of "$WORK/cold.json" 1 alpha)" 'awk -v a="$(of "$WORK/
 "$tandem" alpha --prompts "$WORK/bad.in" --tokens 9 --json "$WORK/few.json" >"$WORK/out" 2>"$WORK/err" || fail "few tokens: exit $?"
 expect "few tokens: $(head -n 1 "$WORK/out")" 'grep -q "^[1-9][0-9]* tokens of the target.s own in 2 texts" "$WORK/out" && [ "$(awk "/\"tokens\":/ { print \$2 + 0; exit }" "$WORK/few.json")" = 9 ]'
 expect "a wrong line: $(cat "$WORK/err")" '[ "$(grep -c "unknown key \"promt\"" "$WORK/err")" = 1 ]'
+
+# Times of a host that does other things, too, are not its own.
+pretend() { LD_PRELOAD=$BUSY PRETENDED_LOAD=$1 "$tandem" alpha --draft lookup --prompt a --tokens 4 >"$WORK/out" 2>"$WORK/err"; }
+pretend 9999.5
+expect "a busy host: exit $?: $(cat "$WORK/out" "$WORK/err")" \
+    'sed -n 2p "$WORK/out" | grep -q "^This host was busy in the minute before: a load of 9999.5 on [1-9][0-9]* cores*[.] An idle one has other speeds[.]$"'
+pretend 0.5
+expect "an idle host: exit $?: $(cat "$WORK/out" "$WORK/err")" '! grep -q "busy" "$WORK/out" && grep -q "^4 tokens of the target.s own" "$WORK/out"'
 
 refused() {
     local code=$1 pattern=$2
