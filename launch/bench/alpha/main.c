@@ -4,6 +4,7 @@
 
 #include "common/base/cores.h"
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
@@ -142,6 +143,34 @@ static int draws_q(const struct options *options)
     return rule_draw(&options->request.sampling) == RULE_DRAWS_Q;
 }
 
+static int is_one(const struct options *a, const struct options *b)
+{
+    const struct options_draft *first = &a->model.draft_way, *second = &b->model.draft_way;
+    char text[2][OPTIONS_DRAFT_TEXT];
+
+    if (first->kind != second->kind)
+        return 0;
+    if (options_draft_kind(first)->own_model)
+        return paths_are_one(a->model.draft, b->model.draft);
+    if (first->file != NULL)
+        return paths_are_one(first->file, second->file);
+    options_draft_write(first, text[0]);
+    options_draft_write(second, text[1]);
+    return strcmp(text[0], text[1]) == 0;
+}
+
+/* Two rows of one draft would say the same. */
+static enum status check_twice(const struct command *command)
+{
+    for (int d = 1; d < command->terms.drafts; d++)
+        for (int before = 0; before < d; before++)
+            if (is_one(&command->draft[before], &command->draft[d])) {
+                log_error("--draft names %s twice, expected each draft once", command->name[d]);
+                return STATUS_USAGE;
+            }
+    return STATUS_OK;
+}
+
 static enum status parse_all(struct command *command)
 {
     static const char *const used[] = {"draft-temperature", "accept", "support", NULL};
@@ -152,6 +181,7 @@ static enum status parse_all(struct command *command)
         TRY(parse(command, command->name[d], &command->draft[d]));
         command->terms.draft[d] = &command->draft[d];
     }
+    TRY(check_twice(command));
     command->terms.target = &command->draft[0];
     alpha_command_say_idle(&command->draft[0], "alpha", draws_q(&command->draft[0]) ? used : used + 1, 0);
     return STATUS_OK;

@@ -7,6 +7,7 @@ BUSY=$3
 DEMO=$SOURCE/launch/demo
 as_installed
 head -n 24 "$PROMPTS" >"$WORK/some.in"
+ln -s "$DEMO/draft" "$WORK/some.draft"
 temperatures=(0 1) tokens=40
 [ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || tokens=64
 [ "$amount" = small ] && head -n 8 "$PROMPTS" >"$WORK/some.in" && temperatures=(1)
@@ -107,6 +108,9 @@ refused() {
 }
 refused 64 "expected --draft D beside --target" --target "$DEMO/target"
 refused 64 "--draft names more than 8 drafts" --draft lookup,lookup,lookup,lookup,lookup,lookup,lookup,lookup,lookup
+refused 64 "--draft names lookup twice, expected each draft once" --draft lookup,random,lookup
+refused 64 "--draft names lookup:max=4 twice" --draft lookup --draft lookup:max=4
+refused 64 "--draft names $WORK/../$(basename "$WORK")/some.draft twice" --target "$DEMO/target" --draft "$WORK/some.draft,$WORK/../$(basename "$WORK")/some.draft"
 refused 64 "--tokens is '0', expected a whole number from 1 to" --tokens 0
 refused 64 "--draft-temperature is 'x', expected a number from 0 to 100" --draft-temperature x
 refused 64 "--json needs a value" --json
