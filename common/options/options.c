@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TREE_ASKED = 64 };      /* bytes of the option that asks for a tree */
 enum { CHECK_SEQUENCES = 16 }; /* for a check, which makes thousands of short requests */
@@ -388,6 +389,17 @@ static enum status check_heuristic(const struct options *options)
     return STATUS_USAGE;
 }
 
+/* Words for no draft at all, unless there is a model of that name. */
+static enum status check_no_draft(const char *draft)
+{
+    static const char *const words[] = {"none", "off", "no", "solo", NULL};
+
+    if (draft == NULL || !options_is_named(draft, words) || access(draft, F_OK) == 0)
+        return STATUS_OK;
+    log_error("--draft %s: no model or kind of drafter has that name; with --solo instead, nothing is drafted", draft);
+    return STATUS_USAGE;
+}
+
 static enum status check_together(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
@@ -407,6 +419,7 @@ static enum status check_together(const struct options *options)
     TRY(check_asked(options));
     TRY(check_choices(options));
     TRY(check_explained(options));
+    TRY(check_no_draft(options->model.draft));
     if (options->model.draft != NULL && kind->own_model && options->model.target == NULL) {
         log_error("--draft needs --target where it is a model, as '%s' would be: expected both models, or another kind of --list-drafters",
                   options->model.draft);
@@ -538,6 +551,8 @@ static enum status find_draft(struct options *options)
     options->model.draft_is_known = options->model.draft != NULL;
     if (!is_auto || target == NULL || options->model.draft != NULL)
         return STATUS_OK;
+    TRY(find_model(options, "target", &options->model.target)); /* nothing belongs to a target that is not there, which is then what is wrong */
+    TRY(paths_check("target", options->model.target, ""));
     log_error("--draft auto: no draft model is known that belongs to --target %s; expected --draft with a model of the same vocabulary, or "
               "--draft lookup",
               target);

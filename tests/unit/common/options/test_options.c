@@ -544,8 +544,9 @@ static void test_options__what_excludes_each_other_is_refused(void **state)
     struct options options;
 
     (void)state;
-    REFUSED({"--prompt a --prompts b", "--prompt and --prompts exclude each other"},
-            {"--draft a", "--draft needs --target"});
+    REFUSED({"--prompt a --prompts b", "--prompt and --prompts exclude each other"}, {"--draft a", "--draft needs --target"},
+            {"--draft none", "--draft none: no model or kind of drafter has that name; with --solo instead, nothing is drafted"},
+            {"--target /tmp --draft off", "--draft off: no model or kind of drafter has that name; with --solo"});
     assert_taken("--draft a --help", &options); /* who asks for help gets it */
     assert_int_equal(options.print, OPTIONS_PRINT_HELP);
 }
@@ -872,6 +873,7 @@ static void test_options__a_fetched_model_goes_by_its_name(void **state)
     snprintf(file, sizeof file, "%s/smollm2.gguf", folder);
     assert_int_equal(setenv("XDG_CACHE_HOME", cache, 1), 0);
     assert_refused("--target smollm2", STATUS_NOINPUT, "--target smollm2 has not been fetched yet, expected /tmp/test_options_cache.");
+    assert_refused("--target smollm2 --draft auto", STATUS_NOINPUT, "--target smollm2 has not been fetched yet, expected /tmp/test_options_cache.");
     assert_refused("--target a --draft smollm2", STATUS_NOINPUT, "/tandem/smollm2.gguf: launch/tandem fetch smollm2");
     assert_int_equal(mkdir(folder, 0700), 0);
     made = fopen(file, "w");
@@ -885,6 +887,9 @@ static void test_options__a_fetched_model_goes_by_its_name(void **state)
     assert_null(options.model.draft);
     options_release(&options);
     assert_refused("--target smollm2 --draft auto", STATUS_USAGE, "--draft auto: no draft model is known that belongs to --target smollm2; expected");
+    assert_refused("--target /tmp/nonesuch --draft auto", STATUS_NOINPUT,
+                   "--target /tmp/nonesuch: no such file or folder, expected a model's folder");
+    assert_refused("--target /tmp --draft auto", STATUS_USAGE, "--draft auto: no draft model is known that belongs to --target /tmp; expected");
     assert_taken("--draft auto", &options); /* the embedded pair */
     assert_null(options.model.draft);
     options_release(&options);
