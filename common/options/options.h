@@ -19,6 +19,7 @@ enum {
     OPTIONS_MERGED_MOST = 3, /* kinds of drafters beside the first */
     OPTIONS_MAX_IDS = BIAS_MAX_STOPS,
     OPTIONS_NOT_LOSSLESS = 64,
+    OPTIONS_NUMBER_EXPECTED = 96,
     OPTIONS_MAX_CHOICES = 128
 };
 
@@ -247,5 +248,7 @@ const char *options_version(void);
 /* Sets one sampling-related value of a request line by its snake_case name ("top_k"); `reason` on failure. 1 when there is such a
  * number, 0 when the name is unknown, -1 when the value does not fit. */
 int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size);
+/* What such a value may be, "a whole number from 1 to 128"; the name is known. */
+void options_number_expected(const char *name, char expected[OPTIONS_NUMBER_EXPECTED]);
 
 #endif

@@ -53,6 +53,12 @@ static const struct {
     {"repeat-penalty", "repetition-penalty", NULL},
     {"stop-sequence", "stop", NULL},
     {"reverse-prompt", "stop", NULL},
+    {"stop-strings", "stop", NULL},
+    {"eos-token-id", "stop-token-id", NULL},
+    {"bad-words-ids", "bad-word", NULL},
+    {"return-full-text", "echo", NULL},
+    {"no-repeat-ngram-size", NULL, "repetition_penalty, presence_penalty and frequency_penalty are what there is against repetition"},
+    {"repeat-last-n", NULL, "penalties count tokens of the whole text, however far back"},
     {"random-seed", "seed", NULL},
     {"tensor-parallel-size", "verifiers", NULL},
     {"tp", "verifiers", NULL},
@@ -80,6 +86,10 @@ static const struct {
     {"num-beams", NULL, no_beams},
     {"top-logprobs", "logprobs", NULL},
     {"n-probs", "logprobs", NULL},
+    {"prompt-logprobs", NULL, "with echo, logprobs tells them of the prompt's tokens, too"},
+    {"suffix", NULL, "a text is continued; nothing is filled in before another one"},
+    {"tools", NULL, "a template is given messages alone"},
+    {"user", NULL, "id names a line, and its result has it"},
     {"grammar", NULL, no_grammar},
     {"grammar-file", NULL, no_grammar},
     {"json-schema", NULL, no_grammar},
@@ -141,9 +151,19 @@ static int is_same(const char *a, const char *b)
     return *a == '\0' && *b == '\0';
 }
 
+/* Options that are given once for each, and the keys that have all of them in a list. */
+static const struct {
+    const char *option, *key;
+} lists[] = {{"stop", "stop"}, {"stop-token-id", "stop_token_ids"}, {"bad-word", "bad_words"}, {"logit-bias", "logit_bias"}};
+
 /* An option as it is given, or as a line has it. */
 static void write_here(const struct option_entry *entry, int is_key, char *words, size_t size)
 {
+    for (size_t i = 0; is_key && i < sizeof lists / sizeof *lists; i++)
+        if (strcmp(lists[i].option, entry->name) == 0) {
+            snprintf(words, size, ", expected %s", lists[i].key);
+            return;
+        }
     if (!is_key || !entry->per_request) {
         snprintf(words, size, ", expected --%s%s%s", entry->name, entry->value != NULL ? " " : "", entry->value != NULL ? entry->value : "");
         return;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE = 96, EXPECTED = 256 };
+enum { EXPECTED = 256 };
 
 static void *field(struct options *options, const struct option_entry *entry)
 {
@@ -24,17 +24,18 @@ static enum status refuse(const char *where, const struct option_entry *entry, c
 }
 
 /* "a whole number from 0 to 32" */
-static void write_range(const struct option_entry *entry, double low, double high, char expected[RANGE])
+static void write_range(const struct option_entry *entry, double low, double high, char expected[OPTIONS_NUMBER_EXPECTED])
 {
     if (entry->choices != NULL)
-        snprintf(expected, RANGE, "%s", entry->choices);
+        snprintf(expected, OPTIONS_NUMBER_EXPECTED, "%s", entry->choices);
     else
-        snprintf(expected, RANGE, entry->kind == OPTION_DOUBLE ? "a number from %.10g to %.10g" : "a whole number from %.0f to %.0f", low, high);
+        snprintf(expected, OPTIONS_NUMBER_EXPECTED,
+                 entry->kind == OPTION_DOUBLE ? "a number from %.10g to %.10g" : "a whole number from %.0f to %.0f", low, high);
 }
 
 static enum status set_number(struct options *options, const struct option_entry *entry, const char *text, const char *where)
 {
-    char *end, expected[RANGE];
+    char *end, expected[OPTIONS_NUMBER_EXPECTED];
     double value = strtod(text, &end);
 
     write_range(entry, entry->low, entry->high, expected);
@@ -192,18 +193,40 @@ enum status option_set(struct options *options, const struct option_entry *entry
     return STATUS_INTERNAL;
 }
 
-int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size)
+static const struct option_entry *find_key(const char *name)
 {
     const struct option_entry *entry = strchr(name, '-') == NULL ? option_find(name) : NULL;
 
-    if (entry == NULL || !entry->per_request)
-        return 0;
-    double low = entry->kind == OPTION_U64 ? 0 : entry->low, high = entry->kind == OPTION_U64 ? 0x1p53 : entry->high;
-    if (!(value >= low && value <= high) ||
-        (entry->kind != OPTION_DOUBLE && value != floor(value))) { /* 2^53: beyond it a number of JSON is not exact */
-        char expected[RANGE];
+    return entry != NULL && entry->per_request ? entry : NULL;
+}
 
-        write_range(entry, low, high, expected);
+/* 2^53: beyond it a number of JSON is not exact. */
+static double highest_of(const struct option_entry *entry)
+{
+    return entry->kind == OPTION_U64 ? 0x1p53 : entry->high;
+}
+
+void options_number_expected(const char *name, char expected[OPTIONS_NUMBER_EXPECTED])
+{
+    const struct option_entry *entry = find_key(name);
+
+    if (entry->kind == OPTION_FLAG)
+        snprintf(expected, OPTIONS_NUMBER_EXPECTED, "true or false");
+    else
+        write_range(entry, entry->kind == OPTION_U64 ? 0 : entry->low, highest_of(entry), expected);
+}
+
+int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size)
+{
+    const struct option_entry *entry = find_key(name);
+
+    if (entry == NULL)
+        return 0;
+    double low = entry->kind == OPTION_U64 ? 0 : entry->low;
+    if (!(value >= low && value <= highest_of(entry)) || (entry->kind != OPTION_DOUBLE && value != floor(value))) {
+        char expected[OPTIONS_NUMBER_EXPECTED];
+
+        options_number_expected(name, expected);
         snprintf(reason, reason_size, "%s is %.10g, expected %s", name, value, expected);
         return -1;
     }

@@ -45,6 +45,14 @@ static enum status take_tokens(struct request *request, const struct request_ter
     return STATUS_OK;
 }
 
+static const char *kind_of(const json_t *value)
+{
+    static const char *const kinds[] = {[JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a text", [JSON_INTEGER] = "a number",
+                                        [JSON_REAL] = "a number",    [JSON_TRUE] = "true",    [JSON_FALSE] = "false",   [JSON_NULL] = "null"};
+
+    return kinds[json_typeof(value)];
+}
+
 /* Keys whose value is true or false, or a number as that. */
 static int is_flag(const char *key)
 {
@@ -62,7 +70,7 @@ static void take_number(struct request *request, const struct request_terms *ter
                               .request.echo = request->echo,
                               .rounds.draft_length = request->draft_length,
                               .request.ignore_eos = request->ignore_eos};
-    char reason[160], words[REQUEST_KEYS_WORDS];
+    char reason[160], words[REQUEST_KEYS_WORDS], expected[OPTIONS_NUMBER_EXPECTED];
     int known;
 
     if (strcmp(key, "seed") == 0 && json_is_integer(value)) { /* exact beyond 2^53, where a double is not */
@@ -82,7 +90,8 @@ static void take_number(struct request *request, const struct request_terms *ter
                      "line of OpenAI's batches has",
                      json_is_true(value) ? "true" : "false", ROW_MAX_LOGPROBS);
     } else if (!json_is_number(value) && !(is_flag(key) && json_is_boolean(value))) {
-        request_fail(request, is_flag(key) ? "%s is neither true nor false" : "%s is not a number", key);
+        options_number_expected(key, expected);
+        request_fail(request, "%s is %s, expected %s", key, kind_of(value), expected);
     } else if (known < 0) {
         request_fail(request, "%s", reason);
     } else if (options.rounds.draft_length > options_most_drafts(terms->options)) {
@@ -155,7 +164,7 @@ static enum status take_field(struct request *request, const struct request_term
     else if (strcmp(key, "prompt") != 0)
         take_number(request, terms, key, value);
     else
-        request_fail(request, "prompt is not a text");
+        request_fail(request, "prompt is %s, expected a text; a list of token ids is prompt_tokens", kind_of(value));
     return STATUS_OK;
 }
 

@@ -305,6 +305,10 @@ static void test_options__names_from_elsewhere_are_not_ours(void **state)
     assert_string_equal(words, ", expected max_tokens");
     assert_int_equal(options_elsewhere("ctx-size", 1, words, sizeof words), 1);
     assert_string_equal(words, ", expected --context N"); /* no key of a line */
+    assert_int_equal(options_elsewhere("stop-strings", 1, words, sizeof words), 1);
+    assert_string_equal(words, ", expected stop");
+    assert_int_equal(options_elsewhere("stop-strings", 0, words, sizeof words), 1);
+    assert_string_equal(words, ", expected --stop STR");
 }
 
 static void test_options__what_is_no_option_is_refused(void **state)

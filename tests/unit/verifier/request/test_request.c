@@ -130,7 +130,7 @@ static void test_request__an_echoed_prompt_keeps_its_text(void **state)
 static void test_request__what_is_not_echoed_says_so(void **state)
 {
     (void)state;
-    EACH_WRONG({"\"echo\": \"yes\"", "echo is neither true nor false"}, {"\"echo\": 2", "echo is 2, expected a whole number from 0 to 1"});
+    EACH_WRONG({"\"echo\": \"yes\"", "echo is a text, expected true or false"}, {"\"echo\": 2", "echo is 2, expected true or false"});
 }
 
 /* Where nothing is generated, all of the context is the prompt's. */
@@ -512,7 +512,8 @@ static void test_request__wrong_values_are_named(void **state)
 {
     (void)state;
     EACH_WRONG({"\"temperature\": -1", "temperature is -1"}, {"\"temperature\": NaN", "line 1 is not valid JSON"},
-               {"\"temperature\": 1e999", "line 1 is JSON with too large a number at byte"}, {"\"temperature\": null", "temperature is not a number"},
+               {"\"temperature\": 1e999", "line 1 is JSON with too large a number at byte"},
+               {"\"temperature\": null", "temperature is null, expected a number from 0 to 100"},
                {"\"logprobs\": true", "logprobs is true, expected how many of the most probable tokens are told, from 0 to 20; "},
                {"\"logprobs\": 21", "logprobs is 21, expected "}, {"\"logprobs\": -1", "logprobs is -1, expected "}, {"\"top_p\": 0", "top_p is 0"},
                {"\"top_p\": 1.5", "top_p is 1.5"}, {"\"min_p\": 1", "min_p is 1"}, {"\"lenience\": 0", "lenience is 0"},
@@ -533,11 +534,13 @@ static void test_request__completions_have_limits(void **state)
 {
     (void)state;
     EACH_WRONG({"\"n\": 0", "n is 0, expected a whole number from 1 to 128"}, {"\"n\": 129", "n is 129, expected a whole number from 1 to 128"},
-               {"\"n\": -1", "n is -1, expected"}, {"\"n\": 1.5", "n is 1.5, expected a whole number"}, {"\"n\": \"2\"", "n is not a number"},
-               {"\"n\": true", "n is not a number"}, {"\"n\": null", "n is not a number"}, {"\"n\": [2]", "n is not a number"},
+               {"\"n\": -1", "n is -1, expected"}, {"\"n\": 1.5", "n is 1.5, expected a whole number"},
+               {"\"n\": \"2\"", "n is a text, expected a whole number from 1 to 128"}, {"\"n\": true", "n is true, expected a whole"},
+               {"\"n\": null", "n is null, expected a whole"}, {"\"n\": [2]", "n is a list, expected a whole"},
                {"\"best_of\": 0", "best_of is 0, expected a whole number from 1 to 128"},
                {"\"best_of\": 129", "best_of is 129, expected a whole number from 1 to 128"},
-               {"\"best_of\": 2.5", "best_of is 2.5, expected a whole number"}, {"\"best_of\": \"x\"", "best_of is not a number"},
+               {"\"best_of\": 2.5", "best_of is 2.5, expected a whole number"},
+               {"\"best_of\": \"x\"", "best_of is a text, expected a whole number from 1 to 128"},
                {"\"n\": 3, \"best_of\": 2", "best_of is 2, expected at least n, 3"},
                {"\"best_of\": 2, \"n\": 3", "best_of is 2, expected at least n, 3"});
 }
@@ -645,6 +648,17 @@ static void test_request__unknown_and_doubled_keys_are_refused(void **state)
                {"\"grammar\": \"x\"", "key \"grammar\" is not supported: nothing follows a grammar"},
                {"\"watchdog\": 3", "unknown key \"watchdog\", expected one of prompt, prompt_tokens, messages, id, "}, {"\"x\": 3", "draft_length"},
                {"\"num_beams\": 2", "key \"num_beams\" is not supported: texts are drawn, not searched for"},
+               {"\"stop_strings\": [\"x\"]", "key \"stop_strings\" is not supported, expected stop"},
+               {"\"stop_sequence\": [\"x\"]", "key \"stop_sequence\" is not supported, expected stop"},
+               {"\"eos_token_id\": 3", "key \"eos_token_id\" is not supported, expected stop_token_ids"},
+               {"\"bad_words_ids\": [[3]]", "key \"bad_words_ids\" is not supported, expected bad_words"},
+               {"\"return_full_text\": true", "key \"return_full_text\" is not supported, expected echo"},
+               {"\"prompt_logprobs\": 3", "key \"prompt_logprobs\" is not supported: with echo, logprobs tells them"},
+               {"\"no_repeat_ngram_size\": 3", "key \"no_repeat_ngram_size\" is not supported: repetition_penalty, presence_penalty"},
+               {"\"repeat_last_n\": 64", "key \"repeat_last_n\" is not supported: penalties count tokens of the whole text"},
+               {"\"suffix\": \"x\"", "key \"suffix\" is not supported: a text is continued"},
+               {"\"user\": \"x\"", "key \"user\" is not supported: id names a line"},
+               {"\"tools\": []", "key \"tools\" is not supported: a template is given messages alone"},
                {"\"num_return_sequences\": 2", "key \"num_return_sequences\" is not supported, expected n"},
                {"\"seed\": 1, \"seed\": 2", "duplicate"}, {"\"prompt\": \"b\"", "duplicate"});
 }
@@ -657,7 +671,7 @@ static void test_request__prompts_are_checked(void **state)
     expect_error("{}", "one of \"prompt\", \"prompt_tokens\" and \"messages\"");
     expect_error("{\"prompt\": \"a\", \"prompt_tokens\": [1]}", "one of \"prompt\", \"prompt_tokens\" and \"messages\"");
     expect_error("{\"prompt_tokens\": [1], \"prompt\": \"a\"}", "one of \"prompt\", \"prompt_tokens\" and \"messages\"");
-    expect_error("{\"prompt\": 4}", "prompt is not a text");
+    expect_error("{\"prompt\": 4}", "prompt is a number, expected a text; a list of token ids is prompt_tokens");
     expect_error("{\"prompt_tokens\": []}", "empty");
     expect_error("{\"prompt_tokens\": 3}", "prompt_tokens is not a list");
     expect_error("{\"prompt_tokens\": [1, -1]}", "prompt_tokens[1]");

@@ -159,7 +159,7 @@ static void test_request_chat__a_line_of_our_own_stays_one_behind_openais(void *
     for (int i = 0; i < list.count; i++)
         assert_int_equal(list.request[i].openai, openai[i]);
     assert_string_equal(list.request[2].id, "\"b\"");
-    assert_string_equal(list.request[5].error, "line 6: prompt is not a text");
+    assert_string_equal(list.request[5].error, "line 6: prompt is a number, expected a text; a list of token ids is prompt_tokens");
     request_release(&list);
 }
 
