@@ -61,6 +61,7 @@ struct options {
         const char *target; /* NULL: the embedded pair */
         const char *draft;
         int draft_is_known;             /* that it belongs to the target, which alone was named */
+        int draft_is_auto;              /* --draft auto was given, whatever model that is */
         struct options_draft draft_way; /* what that text says */
         int quantise;  /* enum quantise: what weights of more bits are rounded to */
         int draft_quantise; /* the same of what drafts alone; QUANTISE_NONE: as `quantise` says */

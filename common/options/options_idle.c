@@ -63,6 +63,19 @@ const struct rule *options_rule_of(const struct option_entry *entry)
     return rule < 0 ? NULL : rule_row(rule);
 }
 
+static const char no_drafts[] = "nothing is drafted";
+
+/* The same beside --perplexity, of options that no other job leaves out. */
+static const char *why_idle_in_scoring(const struct option_entry *entry)
+{
+    static const char *const of_drafters[] = {"draft", "drafters", NULL};
+    static const char *const of_completions[] = {"max-tokens", "min-tokens", "stop", "stop-token-id", "ignore-eos", NULL};
+
+    if (options_is_named(entry->name, of_drafters))
+        return no_drafts;
+    return options_is_named(entry->name, of_completions) ? "a text is scored, and nothing is completed" : NULL;
+}
+
 /* Why it changes nothing; NULL: it does. */
 static const char *why_idle(const struct options *options, const struct option_entry *entry, int *lines_may)
 {
@@ -75,7 +88,7 @@ static const char *why_idle(const struct options *options, const struct option_e
     if (own == NULL)
         return NULL;
     if (!options_drafts(options))
-        return of != NULL || entry->affects_results == RESULTS_DRAFTED || options_is_named(entry->name, of_drafts) ? "nothing is drafted" : NULL;
+        return of != NULL || entry->affects_results == RESULTS_DRAFTED || options_is_named(entry->name, of_drafts) ? no_drafts : NULL;
     if (options_is_named(entry->name, of_kinds) && options_kinds_that_draw(options) == 0)
         return "what drafts has no distribution to draw from";
     if (strcmp(entry->name, "branches") == 0 && options->rounds.run_ahead == RUN_AHEAD_OFF)
@@ -103,6 +116,11 @@ static const char *why_idle(const struct options *options, const struct option_e
     return NULL;
 }
 
+static int is_given(const struct options *options, const struct option_entry *entry)
+{
+    return !options_is_default(options, entry) || (options->model.draft_is_auto && strcmp(entry->name, "draft") == 0);
+}
+
 int options_find_idle(const struct options *options, struct options_idle *idle)
 {
     int count = 0, has_own = options->checks.size != CHECK_OFF || options->report.sweep != NULL;
@@ -110,8 +128,12 @@ int options_find_idle(const struct options *options, struct options_idle *idle)
     for (int i = 0; !has_own && i < option_count && count < OPTIONS_IDLE_MOST; i++) {
         const struct option_entry *entry = &option_table[i];
         int lines_may = 0;
-        const char *why = entry->group == OPTION_SPECULATION && !options_is_default(options, entry) ? why_idle(options, entry, &lines_may) : NULL;
+        const char *why = NULL;
 
+        if (is_given(options, entry) && entry->group == OPTION_SPECULATION)
+            why = why_idle(options, entry, &lines_may);
+        else if (is_given(options, entry) && options->input.perplexity != NULL)
+            why = why_idle_in_scoring(entry);
         if (why != NULL)
             idle[count++] = (struct options_idle){entry->name, why, lines_may};
     }

@@ -6,6 +6,7 @@
 #include "common/base/shell_word.h"
 #include "common/base/try.h"
 #include "common/model/config.h"
+#include "common/options/options_idle.h"
 #include "common/options/options_merge.h"
 #include "common/options/options_paths.h"
 #include "launch/submit/launch_hosts.h"
@@ -43,6 +44,17 @@ static int choose_verifiers(const struct options *options)
     return config_allows_width(&config, 2, unused, sizeof unused) && config.kv_heads % 2 == 0 ? 2 : 1; /* with the bits of one */
 }
 
+/* The lead says it of all others. */
+static void say_what_is_idle(const struct options *options)
+{
+    struct options_idle idle[OPTIONS_IDLE_MOST];
+    int count = options->report.quiet ? 0 : options_find_idle(options, idle);
+
+    for (int i = 0; i < count; i++)
+        if (option_find(idle[i].name)->for_ranks == RANKS_NEVER)
+            log_info("--%s changes nothing: %s", idle[i].name, idle[i].why);
+}
+
 enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks)
 {
     int drafters = options_drafts(options) ? (options->ranks.drafters < 0 ? options_kinds(options) : options->ranks.drafters) : 0;
@@ -51,6 +63,7 @@ enum status launch_line_open(const struct options *options, int argc, char **arg
     TRY(launch_check(options));
     *ranks = (struct launch_ranks){.options = options, .drafters = drafters, .verifiers = choose_verifiers(options), .argc = argc, .argv = argv};
     TRY(launch_hosts_check(options, drafters, ranks->verifiers));
+    say_what_is_idle(options);
     return (options->launch.terminal & TERMINAL_WILL_START) == 0 ? launch_look(options, drafters, ranks->verifiers)
                                                                  : STATUS_OK; /* ranks that are started look for themselves */
 }

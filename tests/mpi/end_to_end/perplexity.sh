@@ -33,6 +33,16 @@ checks=$((checks + 1))
 grep -q ' in 8 windows of 512$' <<<"$SAID" && [ "$(figure stats windows)" = 8 ] && [ "$(figure stats tokens)" = 0 ] && [ "$(figure stats window)" = 512 ] ||
     fail "--stats: '$SAID', $(cat "$WORK/stats.json")"
 
+# What a job of completions or drafts would do otherwise is told, by who starts the ranks or by the lead.
+as_installed
+checks=$((checks + 3))
+"$tandem" run --perplexity "$TEXT" --verifiers 1 --max-tokens 3 --draft auto --drafters 2 --draft-length 3 >"$WORK/out" 2>"$WORK/err" || fail "idle options: exit $?: $(cat "$WORK/err")"
+grep -q "^perplexity " "$WORK/out" || fail "idle options: $(cat "$WORK/out")"
+for line in "--draft, --draft-length change nothing: nothing is drafted" "--max-tokens changes nothing: a text is scored, and nothing is completed" \
+    "--drafters changes nothing: nothing is drafted"; do
+    [ "$(grep -c -- ": $line$" "$WORK/err")" = 1 ] || fail "not one line '$line': $(cat "$WORK/err")"
+done
+
 # All tokens of a text, then each window of 100 as a prompt that is echoed: of the second half the mean of what they say.
 head -c 2000 "$TEXT" >"$WORK/part.txt"
 TEXT=$WORK/part.txt
