@@ -6,12 +6,13 @@
 #include <string.h>
 
 static const char how[] =
-    "Every task is measured with every draft in every shape, each in a folder of its own with a whole report. gamma is the fixed draft length "
-    "that was fastest for one "
-    "sequence; alpha is counted there: accepted drafts over tested ones.";
+    "Every task is measured with every draft in every shape, each in a folder of its own with a whole report. Mq is what drafts, as the paper calls "
+    "it. gamma is the fixed draft length that was fastest for one sequence; alpha is counted there: accepted drafts over tested ones.";
 static const char why_1[] =
     "Factors of arithmetic operations and of speed by theorems 3.11 and 3.8 at c = 0 and c_hat = 0, as the paper has them, for each alpha.";
-static const char why_2[] = "What was measured. `~` marks a speed whose standard error is beyond the limit.";
+static const char why_2[] =
+    "What was measured. `~` marks a speed whose standard error is beyond the limit. Speed is the median over repetitions of a pass's speed over that "
+    "of the target alone in the same repetition; tokens/s and alone are medians by themselves, so their quotient may be another.";
 static const char why_3[] = "Counted in the job; offline, on the other prompts, with nothing drafted (tandem alpha); and D_LK = 1 - sum min(p, q).";
 static const char why_shapes[] = "Tokens per round do not depend on the machine, speed does. Speed is over the target alone in turns with it; parts "
                                  "are measured one after another, so "

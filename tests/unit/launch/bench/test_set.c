@@ -119,6 +119,8 @@ static void test_set__tables_have_measured_beside_expected(void **state)
         (form == 0 ? set_write_md : set_write_html)(&set, file);
         fclose(file);
         assert_non_null(strstr(text, "tokens/s within 10 % for 2 of 4 cells with drafts of all parts (50 %)"));
+        assert_non_null(strstr(text, "Mq is what drafts, as the paper calls it. "));
+        assert_non_null(strstr(text, "tokens/s and alone are medians by themselves, so their quotient may be another."));
         assert_null(strstr(text, "<draft>"));
         assert_true(form == 0 || strstr(text, "tandem bench --task &lt;b&gt;") != NULL);
         assert_true(form == 1 || strstr(text, "~1.50X") != NULL);
