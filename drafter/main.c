@@ -80,12 +80,20 @@ static enum status count_vocab(const struct parts *parts, int own, int *count)
     return STATUS_OK;
 }
 
+/* Where the whole target is on this host its weights are there already, or soon. */
+static int borrows(const struct parts *parts, struct arena_loan *loan)
+{
+    return options_draft_is_of_target(&parts->options->model.draft_way) && parts->world.verifiers == 1 &&
+           world_borrow(&parts->world, parts->world.lead, loan);
+}
+
 /* Loads a separate draft model, or the target's weights with fewer bits or layers. */
 static enum status load_model(struct parts *parts)
 {
     const struct options *options = parts->options;
     const struct backend *backend;
     char tokenizer[PATH_MAX];
+    struct arena_loan loan;
     struct config config;
     int device;
 
@@ -113,13 +121,14 @@ static enum status load_model(struct parts *parts)
         .cache = options->model.cache,
         .backend = backend,
         .drafts = 1,
-        .device = device};
+        .device = device,
+        .loan = borrows(parts, &loan) ? &loan : NULL};
     world_claim_threads(&parts->world, backend->device.which == NULL ? model.threads : 1);
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     warn_of_the_target(parts, config.layers);
-    log_debug("draft model %s: %.1f MB of weights, %s", parts->path, (double)model_bytes(parts->model) / 1e6,
-              parts->model->backend->describe(parts->model->context));
+    log_debug("draft model %s: %.1f MB of weights%s, %s", parts->path, (double)model_bytes(parts->model) / 1e6,
+              parts->model->borrows ? ", which are the target's own copy" : "", parts->model->backend->describe(parts->model->context));
     parts->context = parts->model->shape.context;
     return STATUS_OK;
 }

@@ -286,6 +286,10 @@ struct backend_memory {
     /* Zeroed memory of the device for an arena. STATUS_INTERNAL, with a line that names `what`, when there is not so much. */
     enum status (*open)(struct backend_context *context, size_t bytes, const char *what, struct arena *arena);
     void (*close)(struct backend_context *context, struct arena *arena);
+    /* The same as open of memory that other processes of the host can map, which *loan says; its descriptor is the caller's to close. 0: there is
+     * none such. And what another process lends, to be read alone; 0: it cannot be had. NULL where memory is not the host's. */
+    int (*lend)(struct backend_context *context, size_t bytes, struct arena *arena, struct arena_loan *loan);
+    int (*borrow)(struct backend_context *context, const struct arena_loan *loan, struct arena *arena);
     /* Copies from the host's memory; `from` may go away when it returns. */
     void (*write)(struct backend_context *context, void *to, const void *from, size_t bytes);
 };

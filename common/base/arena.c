@@ -1,9 +1,18 @@
 #include "common/base/arena.h"
 
 #include "common/base/log.h"
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+/* Where lent memory goes if nothing is there: far from where the system puts a program, its libraries and what it maps, so that it is as free in who
+ * borrows it. */
+#define LENT_AT ((uintptr_t)0x200000000000)
+
+#define HUGE ((size_t)2 << 20) /* bytes from which on huge pages are asked for */
 
 size_t arena_round(size_t bytes)
 {
@@ -19,10 +28,56 @@ enum status arena_open(struct arena *arena, size_t bytes, const char *what)
         log_error("cannot have %zu bytes for %s", size, what);
         return STATUS_INTERNAL;
     }
-    if (size >= (size_t)2 << 20)
+    if (size >= HUGE)
         madvise(base, size, MADV_HUGEPAGE); /* a hint: where refused, small pages do */
     *arena = (struct arena){.base = base, .size = size};
     return STATUS_OK;
+}
+
+int arena_open_lent(struct arena *arena, size_t bytes, struct arena_loan *loan)
+{
+    size_t size = bytes > 0 ? bytes : 1;
+    int descriptor = memfd_create("tandem", MFD_CLOEXEC);
+    void *base = MAP_FAILED;
+
+    if (descriptor < 0)
+        return 0;
+    if (ftruncate(descriptor, (off_t)size) == 0)
+        base = mmap((void *)LENT_AT, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0); /* a hint */
+    if (base == MAP_FAILED) {
+        close(descriptor);
+        return 0;
+    }
+    if (size >= HUGE)
+        madvise(base, size, MADV_HUGEPAGE);
+    *arena = (struct arena){.base = base, .size = size};
+    *loan = (struct arena_loan){.pid = (int)getpid(), .descriptor = descriptor, .base = base, .bytes = size};
+    return 1;
+}
+
+int arena_borrow(struct arena *arena, const struct arena_loan *loan)
+{
+    char path[64];
+    void *base;
+    int file;
+
+    if (loan->pid == 0)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", loan->pid, loan->descriptor);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    base = mmap(loan->base, loan->bytes, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+    close(file);
+    if (base != loan->base) { /* an old kernel takes the address for a hint */
+        if (base != MAP_FAILED)
+            munmap(base, loan->bytes);
+        return 0;
+    }
+    if (loan->bytes >= HUGE)
+        madvise(base, loan->bytes, MADV_HUGEPAGE);
+    *arena = (struct arena){.base = base, .size = loan->bytes, .used = loan->bytes};
+    return 1;
 }
 
 void arena_expect_gaps(const struct arena *arena)

@@ -7,6 +7,7 @@
 #include "common/model/weights.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The cache is made of whole panels; a sequence ends where it was asked to. */
 static enum status choose_context(const struct config *config, int asked, int *longest, int *context)
@@ -282,6 +283,8 @@ void model_close(struct model *model)
         model->backend->memory.close(model->context, &model->tables);
         model->backend->close(model->context);
     }
+    if (model->loan.pid != 0)
+        close(model->loan.descriptor);
     if (model->checkpoint != NULL)
         checkpoint_close(model->checkpoint);
     free(model->layer);

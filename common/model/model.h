@@ -41,6 +41,8 @@ struct model_options {
     enum dtype quantise; /* Q8_0 or Q4_0: matrices of more bits are rounded to it, as if the file had them so. DTYPE_F32: none is */
     int cache;           /* enum cache_choice: of its caches' numbers */
     const struct backend *backend; /* NULL for the CPU's */
+    int lends;                     /* the weights are to lie where other processes of the host can map them: model->loan */
+    const struct arena_loan *loan; /* NULL, or those of the same files that another process lends, which are mapped if they fit, and not read */
     void (*tell)(void *state, const struct model_reading *reading); /* called after each matrix; NULL: nobody is told */
     void *tell_state;
 };
@@ -75,6 +77,8 @@ struct model {
     float *cosine; /* [context][head_dim / 2] */
     float *sine;
     struct arena weights; /* of the device */
+    struct arena_loan loan; /* of these; its pid is 0 where they are not lent */
+    int borrows;            /* they are another process's */
     struct arena tables;  /* the same */
 };
 

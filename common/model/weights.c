@@ -3,10 +3,13 @@
  * packs. */
 #include "common/model/weights.h"
 
+#include "common/base/digest.h"
+#include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "common/model/packing.h"
 #include <stdio.h>
+#include <string.h>
 
 int weights_slices(const struct config *config)
 {
@@ -248,6 +251,65 @@ enum status weights_check(struct model *model, size_t *bytes)
     return status;
 }
 
+/* At the root of weights that are lent: of all layers. */
+struct lent {
+    const float *final_norm;
+    struct matrix *head;
+    struct layer_weights layer[];
+};
+
+static size_t lent_bytes(const struct model *model)
+{
+    return sizeof(struct lent) + (size_t)model->config.layers * sizeof(struct layer_weights);
+}
+
+/* Of what a matrix of any layer, and the head, depend on beside the files. */
+static uint64_t lent_key(const struct model *model)
+{
+    const struct layer_shape *shape = &model->shape;
+    const int32_t terms[] = {shape->hidden, shape->heads,       shape->kv_heads,    shape->head_dim,      shape->ffn,
+                             model->vocab,  model->vocab_first, model->vocab_count, (int)model->quantise, model->group->size};
+
+    return digest_tokens(DIGEST_EMPTY, terms, (int)(sizeof terms / sizeof *terms));
+}
+
+static void lend(struct model *model)
+{
+    struct lent *lent = arena_take(&model->weights, lent_bytes(model));
+
+    lent->final_norm = model->final_norm;
+    lent->head = model->head;
+    memcpy(lent->layer, model->layer, (size_t)model->config.layers * sizeof *model->layer);
+    model->loan.root = (size_t)((char *)lent - model->weights.base);
+    model->loan.key = lent_key(model);
+}
+
+/* Takes the layers that the model has from those that are lent, unless they are others, or cannot be had. */
+static void borrow(struct model *model, const struct arena_loan *loan)
+{
+    const struct lent *lent;
+
+    if (loan == NULL || loan->key != lent_key(model) || model->backend->memory.borrow == NULL || model->table != NULL ||
+        !model->backend->memory.borrow(model->context, loan, &model->weights))
+        return;
+    lent = (const struct lent *)(model->weights.base + loan->root);
+    for (int i = 0, layer = 0; i < model->config.layers; layer++)
+        if (!layer_set_has(&model->skip, layer))
+            model->layer[i++] = lent->layer[layer];
+    model->final_norm = lent->final_norm;
+    model->head = lent->head;
+    model->borrows = 1;
+}
+
+/* Memory for the weights: such as can be lent, if that is asked for and there is any. */
+static enum status open_weights(struct model *model, const struct model_options *options, size_t bytes)
+{
+    if (options->lends && model->backend->memory.lend != NULL &&
+        model->backend->memory.lend(model->context, bytes + arena_round(lent_bytes(model)), &model->weights, &model->loan))
+        return STATUS_OK;
+    return model->backend->memory.open(model->context, bytes, "the weights", &model->weights);
+}
+
 enum status weights_pack(struct model *model, const struct model_options *options, size_t cache, size_t activations)
 {
     struct packing packing;
@@ -258,11 +320,15 @@ enum status weights_pack(struct model *model, const struct model_options *option
                                 "of activations,",
              (double)cache / 0x1p30, (double)activations / 0x1p30);
     TRY_TO(first_pass(&packing, model, options), release);
-    TRY_TO(model->backend->memory.check(model->context, what, packing.bytes + cache + activations),
-           release);
-    TRY_TO(model->backend->memory.open(model->context, packing.bytes, "the weights", &model->weights), release);
+    borrow(model, options->loan);
+    TRY_TO(model->backend->memory.check(model->context, what, (model->borrows ? 0 : packing.bytes) + cache + activations), release);
+    if (model->borrows)
+        goto release;
+    TRY_TO(open_weights(model, options, packing.bytes), release);
     TRY_TO(packing_begin(&packing), release);
     TRY_TO(pass(&packing), release);
+    if (model->loan.pid != 0)
+        lend(model);
 
 release:
     packing_release(&packing);

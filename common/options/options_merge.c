@@ -40,16 +40,26 @@ void options_kind_name(const struct options *options, int kind, char *text)
         snprintf(text, OPTIONS_DRAFT_TEXT, "%s", end != NULL && end[1] != '\0' ? end + 1 : said);
 }
 
-int options_kinds_run_models(const struct options *options)
+static int any_kind(const struct options *options, int (*is)(const struct options_draft *draft))
 {
     struct options own;
 
     for (int kind = 0; kind < options_kinds(options); kind++) {
         options_of_kind(options, kind, &own);
-        if (options_draft_runs_model(&own.model.draft_way))
+        if (is(&own.model.draft_way))
             return 1;
     }
     return 0;
+}
+
+int options_kinds_run_models(const struct options *options)
+{
+    return any_kind(options, options_draft_runs_model);
+}
+
+int options_kinds_of_target(const struct options *options)
+{
+    return any_kind(options, options_draft_is_of_target);
 }
 
 enum status options_merge_read(struct options *options)

@@ -8,6 +8,8 @@
 #include "common/world/world.h"
 #include <stdatomic.h>
 
+enum loan_told { LOAN_UNTOLD, LOAN_NONE, LOAN_MADE };
+
 struct doorbell {
     _Atomic uint32_t rings;
     _Atomic uint32_t asleep;
@@ -20,6 +22,8 @@ struct doorbell {
     _Atomic uint64_t made; /* things that the rank has got done (common/base/progress.h) */
     _Atomic uint64_t afar; /* of the host's first rank: pulses of ranks of other hosts (pulse.h) */
     char apart_also[48];
+    _Atomic uint32_t lends; /* what the rank lends the others: enum loan_told */
+    struct arena_loan loan;
 };
 
 struct doorbells {

@@ -228,3 +228,29 @@ void world_ring_verifiers(const struct world *world)
     for (int i = 0; i < world->verifiers; i++)
         world_ring(world, world->verifier_rank[i]);
 }
+
+void world_lend(const struct world *world, const struct arena_loan *loan)
+{
+    struct doorbell *mine = world->doorbells->mine;
+
+    if (loan != NULL)
+        mine->loan = *loan;
+    atomic_store(&mine->lends, loan != NULL ? LOAN_MADE : LOAN_NONE);
+    for (int i = 0; i < world->size; i++)
+        if (i != world->rank)
+            world_ring(world, i);
+}
+
+int world_borrow(const struct world *world, int rank, struct arena_loan *loan)
+{
+    struct doorbell *lender = rank >= 0 ? world->doorbells->of[rank] : NULL;
+    struct wait wait;
+
+    if (lender == NULL)
+        return 0;
+    world_wait_begin(world, &wait);
+    while (atomic_load(&lender->lends) == LOAN_UNTOLD)
+        world_wait_step(world, &wait, INT64_MAX);
+    *loan = lender->loan;
+    return atomic_load(&lender->lends) == LOAN_MADE;
+}

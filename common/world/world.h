@@ -7,6 +7,7 @@
 #ifndef TANDEM_COMMON_WORLD_WORLD_H
 #define TANDEM_COMMON_WORLD_WORLD_H
 
+#include "common/base/arena.h"
 #include "common/base/status.h"
 #include <mpi.h>
 #include <stdint.h>
@@ -121,6 +122,11 @@ int world_is_crowded(const struct world *world);
  * cores of their own: they compute at once and wait for each other, and the kernel would put two of them on one core for milliseconds after a rank
  * of the other role has had the other. Not where who started the rank has bound it. */
 void world_keep_apart(const struct world *world, int threads);
+/* Local. Tells the ranks of this host what memory this rank lends them, once; NULL: none. */
+void world_lend(const struct world *world, const struct arena_loan *loan);
+/* Local. Waits until that rank has told, if it is on this host: 1, and what it lends; 0: it lends nothing. Such a wait is no hang while other ranks
+ * get something done. */
+int world_borrow(const struct world *world, int rank, struct arena_loan *loan);
 /* Local. Rings every verifier of this host: a step is about to begin, and sleepers had better wake up. */
 void world_ring_verifiers(const struct world *world);
 /* Local. Wakes `rank` (of the world) if it is on this host; call after what it waits for can be seen. */

@@ -94,7 +94,13 @@ static enum status look(struct job *job, const struct backend **backend, int *de
     return tokenizer_open(tokenizer, config->vocab, &job->tokenizer);
 }
 
-static enum status load(struct job *job)
+/* Drafters that compute with the target's own weights map them, where they are whole. */
+static int lends(const struct job *job)
+{
+    return job->world.verifiers == 1 && job->world.drafters > 0 && options_kinds_of_target(job->options);
+}
+
+static enum status load_target(struct job *job, struct model_options *options)
 {
     const struct backend *backend;
     struct config config;
@@ -104,6 +110,7 @@ static enum status load(struct job *job)
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
     int alone = !options_kinds_run_models(job->options) || config_is_large(&config, 0, job->world.verifiers);
     const struct model_options model = {.threads = world_threads(&job->world, job->options->ranks.threads, alone),
+                                        .lends = lends(job),
                                         .max_rows = max_rows(job->options, backend),
                                         .max_outputs = max_outputs(job->options, backend),
                                         .context = job->options->model.context,
@@ -117,8 +124,18 @@ static enum status load(struct job *job)
     world_claim_threads(&job->world, backend->device.which == NULL ? model.threads : 1);
     if (backend->device.which == NULL)
         world_keep_apart(&job->world, model.threads);
-    TRY(load_model(job, &model));
-    TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, model.max_outputs, max_ids(job->options)));
+    *options = model;
+    return load_model(job, &model);
+}
+
+static enum status load(struct job *job)
+{
+    struct model_options options;
+    enum status status = load_target(job, &options);
+
+    world_lend(&job->world, status == STATUS_OK && job->model->loan.pid != 0 ? &job->model->loan : NULL); /* who borrows waits for it */
+    TRY(status);
+    TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, options.max_outputs, max_ids(job->options)));
     job->team_is_open = 1;
     log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %s, group over %s", job->target,
               job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,

@@ -232,7 +232,7 @@ static enum status look_at_memory(const struct options *options, int drafters, i
     struct model_need need;
     struct options own;
     char draft[PATH_MAX];
-    size_t all;
+    size_t all, shared; /* with the target, by a drafter of this host */
 
     TRY(need_of(options, target, verifiers, 0, &need));
     tell_need(options, &told_of[0], &need);
@@ -247,7 +247,8 @@ static enum status look_at_memory(const struct options *options, int drafters, i
         options_draft_path(&own, draft);
         TRY(need_of(&own, draft, 1, 1, &need));
         tell_need(options, drafter, &need);
-        all += drafter->each * (size_t)drafter->count;
+        shared = options_draft_is_of_target(&own.model.draft_way) && verifiers == 1 && !has_devices(options) ? need.weights : 0;
+        all += (drafter->each - shared) * (size_t)drafter->count;
     }
     TRY(check_asked_memory(options, told_of, kinds, drafters));
     return check_host(options, all);

@@ -40,6 +40,7 @@ struct scratch {
 };
 
 struct backend_context {
+    int nodes; /* of the host, which its threads are bound to */
     const struct kernels *kernels;
     struct pool *pool;
     struct backend_options options;

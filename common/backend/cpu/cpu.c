@@ -110,7 +110,8 @@ static enum status cpu_open(const struct backend_options *options, struct backen
     TRY_TO(arena_open(&new->arena, scratch_bytes(new), "the CPU backend's scratch"), free_context);
     TRY_TO(pool_open(options->threads, &new->pool), close_arena);
     lay_out_scratch(new);
-    describe(new, nodes_settle(new->pool));
+    new->nodes = nodes_settle(new->pool);
+    describe(new, new->nodes);
     *context = new;
     return STATUS_OK;
 
@@ -140,6 +141,17 @@ static void cpu_memory_close(struct backend_context *context, struct arena *aren
 {
     (void)context;
     arena_close(arena);
+}
+
+/* On a host of several NUMA nodes a copy of one's own lies nearer. */
+static int cpu_memory_lend(struct backend_context *context, size_t bytes, struct arena *arena, struct arena_loan *loan)
+{
+    return context->nodes == 1 && arena_open_lent(arena, bytes, loan);
+}
+
+static int cpu_memory_borrow(struct backend_context *context, const struct arena_loan *loan, struct arena *arena)
+{
+    return context->nodes == 1 && arena_borrow(arena, loan);
 }
 
 static void cpu_write(struct backend_context *context, void *to, const void *from, size_t bytes)
@@ -193,6 +205,8 @@ const struct backend backend_cpu = {
         .check = cpu_memory_check,
         .open = cpu_memory_open,
         .close = cpu_memory_close,
+        .lend = cpu_memory_lend,
+        .borrow = cpu_memory_borrow,
         .write = cpu_write,
     },
     .linear = {

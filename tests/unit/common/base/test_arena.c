@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -56,10 +57,41 @@ static void test_arena__takes_from_the_front_and_gives_back(void **state)
     assert_null(arena.base);
 }
 
+/* Another process sees what is there and what comes, at the same place. */
+static void test_arena__what_is_lent_is_seen_by_another_process(void **state)
+{
+    struct arena arena, other;
+    struct arena_loan loan;
+    int status;
+
+    (void)state;
+    assert_int_equal(arena_open_lent(&arena, 3 * STEP, &loan), 1);
+    assert_true(loan.pid == (int)getpid() && loan.base == arena.base && loan.bytes == arena.size);
+    arena.base[STEP + 5] = 42;
+    assert_int_equal(arena_borrow(&other, &loan), 0); /* its place is taken here */
+    assert_int_equal(arena_borrow(&other, &(struct arena_loan){0}), 0);
+    pid_t child = fork();
+
+    if (child == 0) {
+        munmap(arena.base, arena.size);
+        if (!arena_borrow(&other, &loan))
+            _exit(1);
+        _exit(other.base == loan.base && other.size == loan.bytes && other.base[STEP + 5] == 42 && other.base[STEP] == 0 ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    close(loan.descriptor);
+    assert_int_equal(arena.base[STEP + 5], 42); /* the lender keeps it */
+    arena_close(&arena);
+    assert_int_equal(arena_borrow(&other, &loan), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arena__with_gaps_has_the_pages_that_are_used),
+        cmocka_unit_test(test_arena__what_is_lent_is_seen_by_another_process),
         cmocka_unit_test(test_arena__takes_from_the_front_and_gives_back),
     };
 
