@@ -95,7 +95,7 @@ long)
     plan && cell 3 1 $few && placement 1 2 --draft lookup:min=2,max=3
     plan && cell 4 8 $few && placement 2 1 --draft self:layers=3
     plan && cell 4 8 $few && placement 1 2 --draft self:layers=3 --verbose # which map the target's weights
-    [ "$(grep -c "tandem-drafter.*MB of weights, which are the target's own copy" "$WORK/v1_d2_--draft.err")" = 2 ] || fail 'two drafters did not map the weights'
+    [ "$(grep -c "tandem-drafter.*MB of weights, which are the target's own copy" "$WORK/v1_d2_self:layers=3.err")" = 2 ] || fail 'two drafters did not map the weights'
     plan && cell 12 8 $few && cell 5 1 $few && placement 2 1 --draft lookahead
     plan && cell 12 8 $few && cell 2 1 $few && placement 1 2 --draft lookup --tree top-k
     plan && cell 8 8 $few && placement 1 1 --cascade lookup
