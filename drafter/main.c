@@ -83,8 +83,7 @@ static enum status count_vocab(const struct parts *parts, int own, int *count)
 /* Where the whole target is on this host its weights are there already, or soon. */
 static int borrows(const struct parts *parts, struct arena_loan *loan)
 {
-    return options_draft_is_of_target(&parts->options->model.draft_way) && parts->world.verifiers == 1 &&
-           world_borrow(&parts->world, parts->world.lead, loan);
+    return options_draft_shares(parts->options) && parts->world.verifiers == 1 && world_borrow(&parts->world, parts->world.lead, loan);
 }
 
 /* Loads a separate draft model, or the target's weights with fewer bits or layers. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Where lent memory goes if nothing is there: far from where the system puts a program, its libraries and what it maps, so that it is as free in who
@@ -39,10 +40,11 @@ int arena_open_lent(struct arena *arena, size_t bytes, struct arena_loan *loan)
     size_t size = bytes > 0 ? bytes : 1;
     int descriptor = memfd_create("tandem", MFD_CLOEXEC);
     void *base = MAP_FAILED;
+    struct stat state;
 
     if (descriptor < 0)
         return 0;
-    if (ftruncate(descriptor, (off_t)size) == 0)
+    if (ftruncate(descriptor, (off_t)size) == 0 && fstat(descriptor, &state) == 0)
         base = mmap((void *)LENT_AT, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0); /* a hint */
     if (base == MAP_FAILED) {
         close(descriptor);
@@ -51,23 +53,26 @@ int arena_open_lent(struct arena *arena, size_t bytes, struct arena_loan *loan)
     if (size >= HUGE)
         madvise(base, size, MADV_HUGEPAGE);
     *arena = (struct arena){.base = base, .size = size};
-    *loan = (struct arena_loan){.pid = (int)getpid(), .descriptor = descriptor, .base = base, .bytes = size};
+    *loan = (struct arena_loan){
+        .pid = (int)getpid(), .descriptor = descriptor, .base = base, .bytes = size, .device = state.st_dev, .file = state.st_ino};
     return 1;
 }
 
 int arena_borrow(struct arena *arena, const struct arena_loan *loan)
 {
+    void *base = MAP_FAILED;
+    struct stat state;
     char path[64];
-    void *base;
     int file;
 
     if (loan->pid == 0)
         return 0;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", loan->pid, loan->descriptor);
-    file = open(path, O_RDONLY | O_CLOEXEC);
+    file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return 0;
-    base = mmap(loan->base, loan->bytes, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+    if (fstat(file, &state) == 0 && state.st_dev == loan->device && state.st_ino == loan->file && state.st_size == (off_t)loan->bytes)
+        base = mmap(loan->base, loan->bytes, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
     close(file);
     if (base != loan->base) { /* an old kernel takes the address for a hint */
         if (base != MAP_FAILED)

@@ -22,6 +22,7 @@ struct arena_loan {
     int pid, descriptor; /* of the lender; 0 and whatever: nothing is lent */
     char *base;          /* where the lender has it, and who borrows it, too: pointers within it hold in both */
     size_t bytes;
+    uint64_t device, file; /* which the descriptor is of: the number may mean another process, or another file, to who borrows */
     size_t root;
     uint64_t key;
 };

@@ -296,6 +296,12 @@ static enum status check_breakage(const struct options *options)
     return STATUS_USAGE;
 }
 
+/* May the tree's drafts be drawn, or can rules alone decide about them that compare tokens? */
+static int takes_drawn(const struct options *options)
+{
+    return options->rounds.shape.kind == TREE_TOP_K || options->rounds.shape.kind == TREE_IID;
+}
+
 /* A tree needs a drafter that makes one and a rule that decides about it. */
 static enum status check_tree(const struct options *options)
 {
@@ -320,9 +326,9 @@ static enum status check_tree(const struct options *options)
     if (kind->own_tree && tree != NULL)
         log_error("--tree %s: --draft %s proposes a tree of its own, expected no --tree", tree, kind->name);
     else if (rule != NULL && !rule->trees)
-        log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled, walk, multistep, without-replacement, "
-                  "k-sequential or traversal%s",
-                  tree, rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature",
+        log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled%s%s", tree, rule->name,
+                  options->request.sampling.temperature == 0 ? "" : " at this temperature",
+                  takes_drawn(options) ? ", walk, multistep, without-replacement, k-sequential or traversal" : " or walk",
                   options->request.sampling.temperature == 0 ? "" : ", or --temperature 0");
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_DYNAMIC)
         log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
@@ -711,6 +717,12 @@ int options_bits(const struct options *options, int drafts)
     if (drafts && options->model.draft_way.bits > 0)
         return options->model.draft_way.bits;
     return quantise == QUANTISE_Q8_0 ? 8 : quantise == QUANTISE_Q4_0 ? 4 : 0;
+}
+
+int options_draft_shares(const struct options *options)
+{
+    return options_draft_kind(&options->model.draft_way)->target_model && options_bits(options, 0) == options_bits(options, 1) &&
+           options->rounds.draft_vocabulary == 0;
 }
 
 int options_draft_vocab(const struct options *options, int vocab)

@@ -225,6 +225,8 @@ FILE *options_notes(const struct options *options);
 /* To how many bits weights are rounded as they are read; 0: they are not. For the target (`drafts` is 0) --quantise says so; for what drafts,
  * --draft self:bits=N does, else --draft-quantise, else --quantise. */
 int options_bits(const struct options *options, int drafts);
+/* Does the drafter compute with the target's own weights, as the target has them, so that one copy does for both on one host? */
+int options_draft_shares(const struct options *options);
 /* Ids that a draft model of `vocab` gives logits. Any q is valid (Leviathan et al. 2023, section 2.3), one that leaves tokens out, too. */
 int options_draft_vocab(const struct options *options, int vocab);
 

@@ -20,11 +20,6 @@ int options_draft_layers(const struct options_draft *draft, int all)
     return first - layer_set_count(&draft->skip, first);
 }
 
-int options_draft_is_of_target(const struct options_draft *draft)
-{
-    return options_draft_kind(draft)->target_model && draft->bits == 0;
-}
-
 int options_draft_runs_model(const struct options_draft *draft)
 {
     return options_draft_kind(draft)->own_model || options_draft_kind(draft)->target_model;

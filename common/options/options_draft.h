@@ -63,8 +63,6 @@ void options_draft_names(char *text);
 int options_draft_layers(const struct options_draft *draft, int all);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* Does it compute with the target's own weights, as they are, so that one copy of them does for both on one host? */
-int options_draft_is_of_target(const struct options_draft *draft);
 /* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "self:skip=3+8-11", "ngram:FILE", "retrieval:FILE", "random",
  * "lookahead:window=4", or a path; NULL is one. STATUS_USAGE with a line that names the key or its value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);

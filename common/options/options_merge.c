@@ -40,26 +40,31 @@ void options_kind_name(const struct options *options, int kind, char *text)
         snprintf(text, OPTIONS_DRAFT_TEXT, "%s", end != NULL && end[1] != '\0' ? end + 1 : said);
 }
 
-static int any_kind(const struct options *options, int (*is)(const struct options_draft *draft))
+static int any_kind(const struct options *options, int (*is)(const struct options *own))
 {
     struct options own;
 
     for (int kind = 0; kind < options_kinds(options); kind++) {
         options_of_kind(options, kind, &own);
-        if (is(&own.model.draft_way))
+        if (is(&own))
             return 1;
     }
     return 0;
 }
 
-int options_kinds_run_models(const struct options *options)
+static int runs_model(const struct options *own)
 {
-    return any_kind(options, options_draft_runs_model);
+    return options_draft_runs_model(&own->model.draft_way);
 }
 
-int options_kinds_of_target(const struct options *options)
+int options_kinds_run_models(const struct options *options)
 {
-    return any_kind(options, options_draft_is_of_target);
+    return any_kind(options, runs_model);
+}
+
+int options_kinds_share(const struct options *options)
+{
+    return any_kind(options, options_draft_shares);
 }
 
 enum status options_merge_read(struct options *options)

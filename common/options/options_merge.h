@@ -14,8 +14,8 @@ void options_of_kind(const struct options *options, int kind, struct options *ow
 int options_kinds_that_draw(const struct options *options);
 /* Does a rank of any kind run a model? */
 int options_kinds_run_models(const struct options *options);
-/* Does a rank of any kind compute with the target's own weights? */
-int options_kinds_of_target(const struct options *options);
+/* Is options_draft_shares true of any kind? */
+int options_kinds_share(const struct options *options);
 /* What people know that kind by, as they said it: a path by its end.  text: [OPTIONS_DRAFT_TEXT] */
 void options_kind_name(const struct options *options, int kind, char *text);
 /* Reads what each --merge says. STATUS_USAGE with a line. */

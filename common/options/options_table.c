@@ -181,7 +181,7 @@ const struct option_entry option_table[] = {
     {"tree", "SHAPE", OPTION_TEXT, OPTION_SPECULATION, AT(rounds.tree), 0, 0, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "what a draft model proposes: chain (the default), or a tree of --draft-length tokens (where that is not given, as many as pay; 12 by rules that draw them), of which the target's own "
      "path is accepted: dynamic (the tokens of the likeliest paths by the draft model), top-k (the same tree, by how often a first, "
-     "second .. choice is right as a rule) or sequoia (by how often it is in this job), each with :depth=N, the longest path; auto is whichever of all these is the fastest here by what is measured as the job goes on. With --accept coupled and walk, and at temperature 0 with every rule that "
+     "second .. choice is right as a rule), sequoia (by how often it is in this job), or auto (whichever of these and a chain is the fastest by what the job measures, of a size that it chooses, too), each with :depth=N, the longest path. With --accept coupled and walk, and at temperature 0 with every rule that "
      "is greedy there, where the text is the same, and top-k, or iid (chains beside each other), with --accept "
      "multistep, without-replacement, k-sequential and traversal; a line whose rule decides about chains alone gets chains"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(rounds.solo), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

@@ -24,7 +24,7 @@ struct tree_shape {
 };
 
 /* The names, for help and for whoever is told another one. */
-#define TREE_NAMES "chain, top-k, dynamic, sequoia, iid or auto, or one of these five with :depth=N, N from 1 to 32"
+#define TREE_NAMES "chain, top-k, dynamic, sequoia, iid or auto, or any of these but chain with :depth=N, N from 1 to 32"
 
 /* Reads such a text, as "dynamic:depth=5". 1, or 0 with *shape as it was. */
 int tree_shape_read(const char *text, struct tree_shape *shape);

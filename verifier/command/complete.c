@@ -228,10 +228,14 @@ static void say_shapes(const struct job *job, const struct figures *figures)
         if (figures->shape_rounds[kind] > 0) {
             size_t used = strlen(text);
 
-            snprintf(text + used, sizeof text - used, "%s%s in %lld", used > 0 ? ", " : "", tree_shape_name((enum tree_kind)kind),
+            snprintf(text + used, sizeof text - used, "%s%s %lld", used > 0 ? ", " : "", tree_shape_name((enum tree_kind)kind),
                      (long long)figures->shape_rounds[kind]);
         }
-    log_info("--tree %s: of %lld rounds drafts were %s", job->options->rounds.tree, (long long)figures->rounds, *text != '\0' ? text : "in none");
+    if (figures->drafted_rounds > 0)
+        log_info("--tree %s: %lld of %lld rounds had drafts, by shape: %s", job->options->rounds.tree, (long long)figures->drafted_rounds,
+                 (long long)figures->rounds, text);
+    else
+        log_info("--tree %s: no round had drafts, so no shape was tried", job->options->rounds.tree);
 }
 
 /* How many sequences a step had, in the mean. */

@@ -97,7 +97,7 @@ static enum status look(struct job *job, const struct backend **backend, int *de
 /* Drafters that compute with the target's own weights map them, where they are whole. */
 static int lends(const struct job *job)
 {
-    return job->world.verifiers == 1 && job->world.drafters > 0 && options_kinds_of_target(job->options);
+    return job->world.verifiers == 1 && job->world.drafters > 0 && options_kinds_share(job->options);
 }
 
 static enum status load_target(struct job *job, struct model_options *options)

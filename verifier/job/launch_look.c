@@ -247,8 +247,10 @@ static enum status look_at_memory(const struct options *options, int drafters, i
         options_draft_path(&own, draft);
         TRY(need_of(&own, draft, 1, 1, &need));
         tell_need(options, drafter, &need);
-        shared = options_draft_is_of_target(&own.model.draft_way) && verifiers == 1 && !has_devices(options) ? need.weights : 0;
+        shared = options_draft_shares(&own) && verifiers == 1 && !has_devices(options) ? need.weights : 0;
         all += (drafter->each - shared) * (size_t)drafter->count;
+        if (shared > 0)
+            log_debug("these weights are the target's own copy where a drafter is on its host");
     }
     TRY(check_asked_memory(options, told_of, kinds, drafters));
     return check_host(options, all);

@@ -53,6 +53,7 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
     }
     figures->rounds++;
     figures->drafted_rounds += outcome->drafted > 0;
+    figures->shape_rounds[sequence->shape] += outcome->drafted > 0;
     figures->tokens += kept;
     figures->drafted += outcome->drafted;
     figures->accepted += accepted;

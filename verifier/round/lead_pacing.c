@@ -63,7 +63,6 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 
         round.rows += outcome->drafted + 1;
         round.tokens += outcome->count;
-        lead->figures.shape_rounds[lead->slots.ready[i]->shape] += outcome->drafted > 0;
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
         for (int k = 0; k < lead->slots.ready[i]->linked; k++) {
             round.caught_up |= lead->slots.ready[i]->link[k].opened;

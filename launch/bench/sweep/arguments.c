@@ -304,6 +304,11 @@ static enum status check_run(const struct bench *bench)
         log_error("a bench measures one kind of drafter, expected no --merge; `tandem run --compare` measures several against the target alone");
         return STATUS_USAGE;
     }
+    if (run->rounds.shape.kind == TREE_AUTO) {
+        log_error("a bench measures one shape at given lengths, expected --tree chain, dynamic, sequoia or top-k, each once, not %s",
+                  run->rounds.tree);
+        return STATUS_USAGE;
+    }
     if (run->checks.size != CHECK_OFF || run->launch.dry_run || run->results.resume) {
         log_error("a bench takes no --check, --dry-run or --resume");
         return STATUS_USAGE;

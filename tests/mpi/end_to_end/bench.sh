@@ -235,6 +235,7 @@ expect "missing prompts leave $(ls "$WORK/unused")" 'rmdir "$WORK/unused"'
 refused 64 "unknown option '--qwick'; did you mean '--quick'\?" bench --qwick --output "$WORK/none"
 refused 64 "unknown option '--seeed'; did you mean '--seed'\?" bench --seeed 3 --output "$WORK/none"
 refused 64 "a bench measures one kind of drafter, expected no --merge" bench --merge lookup --output "$WORK/none"
+refused 64 "a bench measures one shape at given lengths, expected --tree chain, dynamic, sequoia or top-k, each once, not auto" bench --tree auto --output "$WORK/none"
 refused 64 "a bench compares drafts with the target alone" bench --solo --output "$WORK/none"
 refused 64 "--temperature is what a bench varies, expected --temperatures" bench --temperature 0.5 --output "$WORK/none"
 refused 64 "--prompts is -, expected a file" bench --prompts - --output "$WORK/none"

@@ -74,7 +74,10 @@ static void test_arena__what_is_lent_is_seen_by_another_process(void **state)
 
     if (child == 0) {
         munmap(arena.base, arena.size);
-        if (!arena_borrow(&other, &loan))
+        struct arena_loan wrong = loan;
+
+        wrong.file++; /* as where the numbers mean another file here */
+        if (arena_borrow(&other, &wrong) || !arena_borrow(&other, &loan))
             _exit(1);
         _exit(other.base == loan.base && other.size == loan.bytes && other.base[STEP + 5] == 42 && other.base[STEP] == 0 ? 0 : 2);
     }

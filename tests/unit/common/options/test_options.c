@@ -388,6 +388,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--tree dynamic --temperature 0.8 --accept traversal", "and --accept traversal draws them; expected --tree top-k or iid"},
             {"--tree sequoia --temperature 0.8 --accept multistep", "and --accept multistep draws them; expected --tree top-k or iid"},
             {"--tree auto --temperature 0.8 --accept multistep", "chooses shapes by what became of drafts, and --accept multistep draws them; expected"},
+            {"--tree auto --temperature 0.8", "decides about chains alone at this temperature; expected --accept coupled or walk, or --temperature 0"},
             {"--tree auto --draft-length 4", "--tree auto chooses shape and size by what they are worth, expected no --draft-length, or --tree dynamic"},
             {"--tree iid --temperature 0.8 --accept walk", "--tree iid is of drafts that are drawn, and by walk none is; expected"},
             {"--draft lookup --tree iid --temperature 0.8 --accept multistep", "--draft lookup draws none; expected --tree top-k, dynamic or sequoia"},
