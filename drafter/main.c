@@ -81,9 +81,10 @@ static enum status count_vocab(const struct parts *parts, int own, int *count)
 }
 
 /* Where the whole target is on this host its weights are there already, or soon. */
-static int borrows(const struct parts *parts, struct arena_loan *loan)
+static int borrows(const struct parts *parts, const struct backend *backend, struct arena_loan *loan)
 {
-    return options_draft_shares(parts->options) && parts->world.verifiers == 1 && world_borrow(&parts->world, parts->world.lead, loan);
+    return backend->memory.borrow != NULL && options_draft_shares(parts->options) && parts->world.verifiers == 1 &&
+           world_borrow(&parts->world, parts->world.lead, loan);
 }
 
 /* Loads a separate draft model, or the target's weights with fewer bits or layers. */
@@ -121,7 +122,7 @@ static enum status load_model(struct parts *parts)
         .backend = backend,
         .drafts = 1,
         .device = device,
-        .loan = borrows(parts, &loan) ? &loan : NULL};
+        .loan = borrows(parts, backend, &loan) ? &loan : NULL};
     world_claim_threads(&parts->world, backend->device.which == NULL ? model.threads : 1);
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));

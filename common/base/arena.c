@@ -20,6 +20,13 @@ size_t arena_round(size_t bytes)
     return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 }
 
+/* A hint: where refused, small pages do. */
+static void ask_for_huge_pages(void *base, size_t bytes)
+{
+    if (bytes >= HUGE)
+        madvise(base, bytes, MADV_HUGEPAGE);
+}
+
 enum status arena_open(struct arena *arena, size_t bytes, const char *what)
 {
     size_t size = bytes > 0 ? bytes : 1;
@@ -29,8 +36,7 @@ enum status arena_open(struct arena *arena, size_t bytes, const char *what)
         log_error("cannot have %zu bytes for %s", size, what);
         return STATUS_INTERNAL;
     }
-    if (size >= HUGE)
-        madvise(base, size, MADV_HUGEPAGE); /* a hint: where refused, small pages do */
+    ask_for_huge_pages(base, size);
     *arena = (struct arena){.base = base, .size = size};
     return STATUS_OK;
 }
@@ -50,8 +56,7 @@ int arena_open_lent(struct arena *arena, size_t bytes, struct arena_loan *loan)
         close(descriptor);
         return 0;
     }
-    if (size >= HUGE)
-        madvise(base, size, MADV_HUGEPAGE);
+    ask_for_huge_pages(base, size);
     *arena = (struct arena){.base = base, .size = size};
     *loan = (struct arena_loan){
         .pid = (int)getpid(), .descriptor = descriptor, .base = base, .bytes = size, .device = state.st_dev, .file = state.st_ino};
@@ -79,8 +84,7 @@ int arena_borrow(struct arena *arena, const struct arena_loan *loan)
             munmap(base, loan->bytes);
         return 0;
     }
-    if (loan->bytes >= HUGE)
-        madvise(base, loan->bytes, MADV_HUGEPAGE);
+    ask_for_huge_pages(base, loan->bytes);
     *arena = (struct arena){.base = base, .size = loan->bytes, .used = loan->bytes};
     return 1;
 }

@@ -4,7 +4,6 @@
 #include "common/model/weights.h"
 
 #include "common/base/digest.h"
-#include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "common/model/packing.h"
@@ -212,14 +211,23 @@ static enum status pack_head(struct packing *packing)
     return packing_matrix(packing, &source, &model->head);
 }
 
+/* The first layer of the file, from this one on, that the model has. */
+static int next_layer(const struct model *model, int layer)
+{
+    while (layer_set_has(&model->skip, layer))
+        layer++;
+    return layer;
+}
+
 static enum status pass(struct packing *packing)
 {
     struct model *model = packing->model;
 
-    packing->layer = 0;
-    for (int i = 0; i < model->config.layers; packing->layer++)
-        if (!layer_set_has(&model->skip, packing->layer))
-            TRY(pack_layer(packing, &model->layer[i++]));
+    packing->layer = -1;
+    for (int i = 0; i < model->config.layers; i++) {
+        packing->layer = next_layer(model, packing->layer + 1);
+        TRY(pack_layer(packing, &model->layer[i]));
+    }
     return pack_head(packing);
 }
 
@@ -289,13 +297,14 @@ static void borrow(struct model *model, const struct arena_loan *loan)
 {
     const struct lent *lent;
 
-    if (loan == NULL || loan->key != lent_key(model) || model->backend->memory.borrow == NULL || model->table != NULL ||
+    if (loan == NULL || loan->key != lent_key(model) || model->backend->memory.borrow == NULL ||
         !model->backend->memory.borrow(model->context, loan, &model->weights))
         return;
     lent = (const struct lent *)(model->weights.base + loan->root);
-    for (int i = 0, layer = 0; i < model->config.layers; layer++)
-        if (!layer_set_has(&model->skip, layer))
-            model->layer[i++] = lent->layer[layer];
+    for (int i = 0, layer = -1; i < model->config.layers; i++) {
+        layer = next_layer(model, layer + 1);
+        model->layer[i] = lent->layer[layer];
+    }
     model->final_norm = lent->final_norm;
     model->head = lent->head;
     model->borrows = 1;

@@ -122,7 +122,7 @@ int world_is_crowded(const struct world *world);
  * cores of their own: they compute at once and wait for each other, and the kernel would put two of them on one core for milliseconds after a rank
  * of the other role has had the other. Not where who started the rank has bound it. */
 void world_keep_apart(const struct world *world, int threads);
-/* Local. Tells the ranks of this host what memory this rank lends them, once; NULL: none. */
+/* Local. Tells the ranks of this host what memory this rank lends them; NULL: none, which a later call may say again. */
 void world_lend(const struct world *world, const struct arena_loan *loan);
 /* Local. Waits until that rank has told, if it is on this host: 1, and what it lends; 0: it lends nothing. Such a wait is no hang while other ranks
  * get something done. */

@@ -95,9 +95,9 @@ static enum status look(struct job *job, const struct backend **backend, int *de
 }
 
 /* Drafters that compute with the target's own weights map them, where they are whole. */
-static int lends(const struct job *job)
+static int lends(const struct job *job, const struct backend *backend)
 {
-    return job->world.verifiers == 1 && job->world.drafters > 0 && options_kinds_share(job->options);
+    return backend->memory.lend != NULL && job->world.verifiers == 1 && job->world.drafters > 0 && options_kinds_share(job->options);
 }
 
 static enum status load_target(struct job *job, struct model_options *options)
@@ -110,7 +110,7 @@ static enum status load_target(struct job *job, struct model_options *options)
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
     int alone = !options_kinds_run_models(job->options) || config_is_large(&config, 0, job->world.verifiers);
     const struct model_options model = {.threads = world_threads(&job->world, job->options->ranks.threads, alone),
-                                        .lends = lends(job),
+                                        .lends = lends(job, backend),
                                         .max_rows = max_rows(job->options, backend),
                                         .max_outputs = max_outputs(job->options, backend),
                                         .context = job->options->model.context,
@@ -125,6 +125,8 @@ static enum status load_target(struct job *job, struct model_options *options)
     if (backend->device.which == NULL)
         world_keep_apart(&job->world, model.threads);
     *options = model;
+    if (!model.lends)
+        world_lend(&job->world, NULL); /* so that no drafter waits until the target is read */
     return load_model(job, &model);
 }
 

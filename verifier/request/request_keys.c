@@ -48,6 +48,17 @@ static void write_all(char *words, size_t size)
         used += (size_t)snprintf(words + used, size - used, "%s %s", i > 0 ? "," : "", known);
 }
 
+int request_keys_knows(const char *key)
+{
+    char name[NAME], words[REQUEST_KEYS_WORDS];
+    const char *known;
+
+    for (int i = 0; (known = key_at(i, name)) != NULL; i++)
+        if (strcmp(known, key) == 0)
+            return 1;
+    return options_elsewhere(key, 1, words, sizeof words);
+}
+
 int request_keys_explain(const char *key, char words[REQUEST_KEYS_WORDS])
 {
     char name[NAME], nearest[NAME] = "";

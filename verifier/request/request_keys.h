@@ -5,6 +5,9 @@
 
 enum { REQUEST_KEYS_WORDS = 640 };
 
+/* Does it mean something in a line, here or to other programs? */
+int request_keys_knows(const char *key);
+
 /* Writes what follows the name of a key that no line can have. 1 where other programs know it: what is here in its place. 0: the key that is spelled
  * nearly so ("; did you mean ..."), or all. */
 int request_keys_explain(const char *key, char words[REQUEST_KEYS_WORDS]);

@@ -16,6 +16,7 @@
 #include "verifier/request/request_stop.h"
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,19 @@ static int is_flag(const char *key)
     return strcmp(key, "ignore_eos") == 0 || strcmp(key, "echo") == 0;
 }
 
+/* Exact beyond 2^53, where a double is not. */
+static void take_seed(struct request *request, const json_t *value)
+{
+    double number = json_number_value(value);
+
+    if (!json_is_number(value))
+        request_fail(request, "seed is %s, expected a whole number from 0 to %lld", kind_of(value), LLONG_MAX);
+    else if (number < 0 || number != floor(number) || number >= 0x1p63)
+        request_fail(request, "seed is %.17g, expected a whole number from 0 to %lld", number, LLONG_MAX);
+    else
+        request->sampling.seed = (uint64_t)(json_is_integer(value) ? json_integer_value(value) : (json_int_t)number);
+}
+
 static void take_number(struct request *request, const struct request_terms *terms, const char *key, const json_t *value)
 {
     struct options options = {.request.sampling = request->sampling,
@@ -73,12 +87,6 @@ static void take_number(struct request *request, const struct request_terms *ter
     char reason[160], words[REQUEST_KEYS_WORDS], expected[OPTIONS_NUMBER_EXPECTED];
     int known;
 
-    if (strcmp(key, "seed") == 0 && json_is_integer(value)) { /* exact beyond 2^53, where a double is not */
-        if (json_integer_value(value) < 0)
-            request_fail(request, "seed is %lld, expected a whole number from 0 to %lld", (long long)json_integer_value(value), LLONG_MAX);
-        request->sampling.seed = (uint64_t)json_integer_value(value);
-        return;
-    }
     known = options_set_number(&options, key, json_is_boolean(value) ? json_is_true(value) : json_number_value(value), reason, sizeof reason);
     if (known == 0) {
         int is_elsewhere = request_keys_explain(key, words);
@@ -142,8 +150,8 @@ static enum status take_field(struct request *request, const struct request_term
         request->id = json_text_write(value, JSON_ENCODE_ANY | JSON_COMPACT);
         return request->id != NULL ? STATUS_OK : request_no_memory();
     }
-    if (request_stop_knows(key) && json_is_null(value))
-        return STATUS_OK; /* as clients of OpenAI's interface write that there is none */
+    if (json_is_null(value) && request_keys_knows(key))
+        return STATUS_OK; /* as many clients write what they do not set */
     if (request_stop_knows(key) || request_bias_knows(key)) {
         if (request_stop_knows(key))
             TRY(request_stop_take(request, terms, key, value, reason, sizeof reason));
@@ -161,6 +169,8 @@ static enum status take_field(struct request *request, const struct request_term
         return request_encode(request, terms, json_string_value(value), json_string_length(value));
     if (strcmp(key, "accept") == 0)
         take_accept(request, value);
+    else if (strcmp(key, "seed") == 0)
+        take_seed(request, value);
     else if (strcmp(key, "prompt") != 0)
         take_number(request, terms, key, value);
     else
@@ -191,8 +201,15 @@ static enum status take_openai(struct request *request, const struct request_ter
 
 static int count_prompts(const json_t *object)
 {
-    return (json_object_get(object, "prompt") != NULL) + (json_object_get(object, "prompt_tokens") != NULL) +
-           (json_object_get(object, "messages") != NULL);
+    static const char *const keys[] = {"prompt", "prompt_tokens", "messages"};
+    int count = 0;
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *value = json_object_get(object, keys[i]);
+
+        count += value != NULL && !json_is_null(value);
+    }
+    return count;
 }
 
 static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)

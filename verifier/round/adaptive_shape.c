@@ -1,6 +1,6 @@
 /* The shape in use is held against the others in trials of a few rounds, one shape after the other, each beginning where its last trial ended. A
  * shape that seems faster then stays, until another one does. Trials come the seldomer the longer none is won. Where drafting stops, the next probe
- * is of the shape that seems the fastest, which is one that was never tried as long as there is one. */
+ * is of the shape whose expected rate is highest; of one that was never tried that is what a new job expects. */
 #include "verifier/round/adaptive_shape.h"
 
 #define WORTH_CHANGING 1.03 /* times the rate of the shape that was the fastest */

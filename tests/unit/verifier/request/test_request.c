@@ -451,6 +451,24 @@ static void test_request__no_stop_may_be_said_as_null(void **state)
     request_release(&list);
 }
 
+static void test_request__what_is_null_is_not_set(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"a\", \"n\": null, \"temperature\": null, \"seed\": null, \"accept\": null, \"suffix\": null, "
+                                         "\"messages\": null, \"prompt_tokens\": null, \"logit_bias\": null, \"echo\": null}\n{\"prompt\": \"a\"}\n"
+                                         "{\"prompt\": null}\n{\"prompt\": \"a\", \"suffix\": \"b\"}\n");
+
+    (void)state;
+    assert_null(list.request[0].error);
+    assert_int_equal(list.request[0].prompt_count, list.request[1].prompt_count);
+    assert_memory_equal(&list.request[0].sampling, &list.request[1].sampling, sizeof list.request[0].sampling);
+    assert_int_equal(list.request[0].choices, list.request[1].choices);
+    assert_non_null(list.request[2].error);
+    assert_non_null(strstr(list.request[2].error, "line 3: expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got 0"));
+    assert_non_null(list.request[3].error);
+    assert_non_null(strstr(list.request[3].error, "key \"suffix\" is not supported"));
+    request_release(&list);
+}
+
 static void test_request__a_list_of_all_prompts_is_told_how_to_be_lines(void **state)
 {
     (void)state;
@@ -513,7 +531,7 @@ static void test_request__wrong_values_are_named(void **state)
     (void)state;
     EACH_WRONG({"\"temperature\": -1", "temperature is -1"}, {"\"temperature\": NaN", "line 1 is not valid JSON"},
                {"\"temperature\": 1e999", "line 1 is JSON with too large a number at byte"},
-               {"\"temperature\": null", "temperature is null, expected a number from 0 to 100"},
+               {"\"temperatura\": null", "unknown key \"temperatura\"; did you mean \"temperature\"?"},
                {"\"logprobs\": true", "logprobs is true, expected how many of the most probable tokens are told, from 0 to 20; "},
                {"\"logprobs\": 21", "logprobs is 21, expected "}, {"\"logprobs\": -1", "logprobs is -1, expected "}, {"\"top_p\": 0", "top_p is 0"},
                {"\"top_p\": 1.5", "top_p is 1.5"}, {"\"min_p\": 1", "min_p is 1"}, {"\"lenience\": 0", "lenience is 0"},
@@ -525,6 +543,7 @@ static void test_request__wrong_values_are_named(void **state)
                {"\"draft_length\": 33", "draft_length is 33, expected at most 32, or a job with --tree or --draft-length 33"},
                {"\"draft_length\": 64", "draft_length is 64, expected a whole number from 0 to 63"},
                {"\"seed\": -1", "seed is -1, expected a whole number from 0 to 9223372036854775807"}, {"\"seed\": 0.5", "seed is 0.5"},
+               {"\"seed\": \"5\"", "seed is a text, expected a whole number from 0 to 9223372036854775807"}, {"\"seed\": 1e19", "seed is 1e+19, expected"},
                {"\"accept\": \"multistage\"", "accept is multistage, expected one of rejection|"},
                {"\"accept\": \"coupled\\u0000\"", "accept is no name, expected"}, {"\"accept\": 3", "accept is no name, expected"},
                {"\"stop\": [\"\"]", "stop is not"}, {"\"stop\": 4", "stop is not"});
@@ -536,7 +555,7 @@ static void test_request__completions_have_limits(void **state)
     EACH_WRONG({"\"n\": 0", "n is 0, expected a whole number from 1 to 128"}, {"\"n\": 129", "n is 129, expected a whole number from 1 to 128"},
                {"\"n\": -1", "n is -1, expected"}, {"\"n\": 1.5", "n is 1.5, expected a whole number"},
                {"\"n\": \"2\"", "n is a text, expected a whole number from 1 to 128"}, {"\"n\": true", "n is true, expected a whole"},
-               {"\"n\": null", "n is null, expected a whole"}, {"\"n\": [2]", "n is a list, expected a whole"},
+               {"\"n\": [2]", "n is a list, expected a whole"},
                {"\"best_of\": 0", "best_of is 0, expected a whole number from 1 to 128"},
                {"\"best_of\": 129", "best_of is 129, expected a whole number from 1 to 128"},
                {"\"best_of\": 2.5", "best_of is 2.5, expected a whole number"},
@@ -832,6 +851,7 @@ int main(void)
         cmocka_unit_test(test_request__an_id_that_is_there_twice_is_told_once_with_both_lines),
         cmocka_unit_test(test_request__more_tokens_than_there_is_room_for_are_told_once),
         cmocka_unit_test(test_request__no_stop_may_be_said_as_null),
+        cmocka_unit_test(test_request__what_is_null_is_not_set),
         cmocka_unit_test(test_request__a_list_of_all_prompts_is_told_how_to_be_lines),
         cmocka_unit_test(test_request__what_the_user_says_holds_for_the_built_in_prompts),
         cmocka_unit_test(test_request__a_length_left_open_is_the_leads_where_it_may_be),
