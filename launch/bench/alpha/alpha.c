@@ -362,6 +362,24 @@ static void count_guesses(const struct text *text, const struct point *point, st
     }
 }
 
+/* How far down a tree goes whose every node has so many children, the best ones (SpecInfer, table 1, has its first level). */
+static void count_best(const struct text *text, const struct point *point, int children, struct share among[ALPHA_DEPTH])
+{
+    int sum[ALPHA_DEPTH] = {0}, weight[ALPHA_DEPTH] = {0};
+
+    for (int first = 0; first < text->generated; first++) {
+        int all = point[first].is_there;
+
+        for (int depth = 0; depth < ALPHA_DEPTH && first + depth < text->generated && all; depth++) {
+            weight[depth]++;
+            all = point[first + depth].bonus < children;
+            sum[depth] += all;
+        }
+    }
+    for (int depth = 0; depth < ALPHA_DEPTH; depth++)
+        share_add(&among[depth], sum[depth], weight[depth]);
+}
+
 /* What a text, which has ended, says of a draft. */
 static void count_places(const struct draft_side *draft, const struct text *text, const struct point *point, struct alpha_figures *figures)
 {
@@ -401,6 +419,8 @@ static void count_text(struct alpha *alpha, const struct text *text)
         share_add(&figures->proposals, there, text->generated);
         count_places(&alpha->draft[d], text, point, figures);
         count_guesses(text, point, figures);
+        for (int n = 0; n < ALPHA_BEST && alpha->draft[d].has_rows; n++)
+            count_best(text, point, n + 1, figures->among[n]);
     }
     alpha->result->texts++;
 }

@@ -9,7 +9,7 @@
 #include "common/options/options.h"
 #include "launch/bench/alpha/share.h"
 
-enum { ALPHA_DRAFTS = 8, ALPHA_DEPTH = 8, ALPHA_GUESSES = 8 };
+enum { ALPHA_DRAFTS = 8, ALPHA_DEPTH = 8, ALPHA_GUESSES = 8, ALPHA_BEST = 5 };
 static const int alpha_lengths[] = {1, 2, 4, 8}; /* of drafts, for which rounds are told of */
 enum { ALPHA_LENGTHS = sizeof alpha_lengths / sizeof *alpha_lengths };
 static const int alpha_rows[] = {1, 2, 4, 8}; /* of a draft model's step, which are timed */
@@ -24,6 +24,7 @@ struct alpha_figures {
     struct share place[ALPHA_DEPTH]; /* accepted at place k + 1, where those before were */
     struct share corrected[ALPHA_GUESSES]; /* the target's token after a rejection is the draft's n-th guess, which it may run ahead with */
     struct share bonus[ALPHA_GUESSES];     /* the same where every draft was accepted */
+    struct share among[ALPHA_BEST][ALPHA_DEPTH]; /* it is one of the n + 1 best guesses at place k + 1, where it was at those before */
     struct share support;                  /* tokens of a q that is sent; 0 of point masses */
     double c;                        /* time of its step over that of the target's, of one text; 0: it runs no model */
     double step_us[ALPHA_ROWS];      /* its step, by rows */

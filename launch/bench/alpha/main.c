@@ -208,9 +208,18 @@ static struct label name_of(const struct command *command, int d)
     return label;
 }
 
+static const int shown[] = {0, 1, 2, 3, 5, 7}; /* places of which tables tell */
+
 static void print_share(const struct share *share)
 {
     alpha_command_print(share_mean(share));
+}
+
+static void print_places(const struct share place[ALPHA_DEPTH])
+{
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        print_share(&place[shown[i]]);
+    putchar('\n');
 }
 
 static void print_result(const struct command *command, const struct alpha_result *result)
@@ -223,7 +232,6 @@ static void print_result(const struct command *command, const struct alpha_resul
     cores_put_busy(command->load, stdout);
     printf("\n%-32s  alpha  error  greedy  drafts      c   accepted at place 1, 2, 3, 4, 6, 8\n", "draft");
     for (int d = 0; d < command->terms.drafts; d++) {
-        static const int shown[] = {0, 1, 2, 3, 5, 7};
         const struct alpha_figures *figures = &result->draft[d];
 
         printf("%-32s ", name_of(command, d).text);
@@ -235,9 +243,7 @@ static void print_result(const struct command *command, const struct alpha_resul
         printf("  ");
         print_share(&figures->proposals);
         printf(" %6.3f  ", figures->c);
-        for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-            print_share(&figures->place[shown[i]]);
-        putchar('\n');
+        print_places(figures->place);
     }
     printf("alpha: what p and q share, the part of drafts that is accepted; error: its standard error over texts; greedy: one likeliest token;\n"
            "drafts: places where it proposes; c: a step of its own over one of the target's; a place: where all before it were accepted.\n");
@@ -260,6 +266,17 @@ static void print_best(const struct command *command, const struct alpha_result 
         }
         putchar('\n');
     }
+}
+
+/* How deep one goes that is so wide. */
+static void print_depths(const struct command *command, const struct alpha_result *result)
+{
+    printf("\nIt is among so many first choices at place 1, 2, 3, 4, 6, 8, where it was at all before:\n");
+    for (int d = 0; d < command->terms.drafts; d++)
+        for (int n = 0; n < ALPHA_BEST && result->draft[d].among[n]->texts > 0; n++) {
+            printf("%-32s  %d ", n == 0 ? name_of(command, d).text : "", n + 1);
+            print_places(result->draft[d].among[n]);
+        }
 }
 
 /* A table by draft and number of drafts. */
@@ -295,6 +312,7 @@ static void print_all(const struct command *command, const struct alpha_result *
 
     print_result(command, result);
     print_best(command, result);
+    print_depths(command, result);
     print_rounds(command, result, "Tokens of a round with K drafts, by place / if alpha held at each:", print_tokens);
     snprintf(title, sizeof title,
              "Speed over the target alone, predicted for ranks of %d thread%s: each round waits for its drafts / none does:", result->threads,
@@ -326,6 +344,21 @@ static json_t *running_ahead_json(const struct alpha_figures *figures)
                      alpha_command_number(share_mean(&figures->support)), "step_us", steps, "choose_us", figures->choose_us);
 }
 
+/* By how many of its best are looked at. */
+static json_t *among_json(const struct alpha_figures *figures)
+{
+    json_t *choices = json_array();
+
+    for (int n = 0; n < ALPHA_BEST; n++) {
+        json_t *place = json_array();
+
+        for (int k = 0; k < ALPHA_DEPTH; k++)
+            json_array_append_new(place, share_json(&figures->among[n][k]));
+        json_array_append_new(choices, json_pack("{s:i, s:o}", "choices", n + 1, "at_place", place));
+    }
+    return choices;
+}
+
 static json_t *draft_json(const struct command *command, int d, const struct alpha_result *result)
 {
     const struct alpha_figures *figures = &result->draft[d];
@@ -348,6 +381,7 @@ static json_t *draft_json(const struct command *command, int d, const struct alp
                        "proposals", share_json(&figures->proposals), "c", alpha_command_number(figures->c), "accepted_at_place", place,
                        "tokens_per_round", tokens, "predicted_speedup", speedups);
     json_object_update_new(object, running_ahead_json(figures));
+    json_object_set_new(object, "among_best", among_json(figures));
     return object;
 }
 

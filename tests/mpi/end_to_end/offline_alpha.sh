@@ -21,6 +21,15 @@ place() {
     awk -v n="$2" -v place="$3" '/"draft":/ { d++ } /"accepted_at_place"/ { at = 0; inside = 1 } /"tokens_per_round"/ { inside = 0 }
         d == n && inside && /"mean"/ { at++; mean = $2 + 0 } d == n && inside && /"error"/ && at == place { print mean, $2 + 0; exit }' "$1"
 }
+# among FILE DRAFT CHOICES: the shares at places 1 to 8 of a draft's so many best.
+among() {
+    awk -v n="$2" -v choices="$3" '/"draft":/ { d++; inside = 0 } /"among_best"/ { inside = 1 } d == n && inside && /"choices"/ { at = $2 + 0 }
+        d == n && inside && at == choices && /"mean"/ { printf "%s ", $2 }' "$1"
+}
+# places FILE DRAFT: the shares that were accepted at places 1 to 8.
+places() {
+    awk -v n="$2" '/"draft":/ { d++ } /"accepted_at_place"/ { inside = 1 } /"tokens_per_round"/ { inside = 0 } d == n && inside && /"mean"/ { printf "%s ", $2 }' "$1"
+}
 expect() {
     checks=$((checks + 1))
     eval "$2" || fail "$1"
@@ -50,6 +59,17 @@ for temperature in "${temperatures[@]}"; do
     expect "choices: $(cat "$WORK/$temperature.txt")" 'awk -v t="$temperature" "/^The target.s token is among/ { at = NR } at && NR == at + 2 { first = \$(NF - 7); good = first > 0.3 }
         at && NR >= at + 2 && NR <= at + 4 && \$NF != \"-\" { for (i = NF - 6; i <= NF; i++) good = good && \$i >= \$(i - 1) && \$i <= 1; rows++ }
         at && NR > at && NR <= at + 4 && \$NF == \"-\" { unknown++ } END { exit !(good && rows + unknown == 3 && unknown <= 1) }" "$WORK/$temperature.txt"'
+    # Greedy drafts are the first choice at every place. More choices at the first are those of a draft wherever it stands, one after the other.
+    expect "the first choice by places: $(among "$WORK/$temperature.json" 1 1), $(places "$WORK/$temperature.json" 1)" \
+        '[ $temperature != 0 ] || [ "$(among "$WORK/0.json" 1 1)" = "$(places "$WORK/0.json" 1)" ]'
+    for draft in 1 2 3; do
+        expect "choices of draft $draft by places: $(cat "$WORK/$temperature.json")" '{ awk -v n=$draft "/\"draft\":/ { d++ } /\"guessed_after_all\"/ { inside = 1 } /\"support\"/ { inside = 0 }
+                d == n && inside && /^ *[0-9]/ { sum += \$1; print \"G\", sum }" "$WORK/$temperature.json"
+            for choices in 1 2 3 4 5; do echo "A $(among "$WORK/$temperature.json" $draft $choices)"; done; } |
+            awk "\$1 == \"G\" { guessed[++g] = \$2 } \$1 == \"A\" { a++; bad += NF != 9 || \$2 < 0.2 || \$2 > 1 || \$2 - guessed[a] > 1e-6 || guessed[a] - \$2 > 1e-6
+                for (i = 3; i <= 6; i++) bad += \$i + 0 < 0.2 || \$i + 0 > 1 } END { exit !(g == 8 && a == 5 && bad == 0) }"'
+    done
+    expect "no rows of depths: $(cat "$WORK/$temperature.txt")" '[ "$(grep -cE "^.{32}  [1-5] ( +[01][.][0-9]{3}){4}" "$WORK/$temperature.txt")" = 15 ]'
     expect "not three drafts: $(cat "$WORK/$temperature.json")" '[ "$(grep -c "\"draft\":" "$WORK/$temperature.json")" = 3 ]'
     number=1
     for draft in "$DEMO/draft" self:layers=3 self:bits=4,layers=4; do
@@ -75,6 +95,8 @@ expect "D_LK: $(of "$WORK/1.json" 1 divergence) by rejection, $(of "$WORK/noise.
 # The target as its own draft: all is accepted where it is greedy, and all that its q keeps where it is not. A copy of itself is never a surprise.
 "$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft,lookup" --prompts "$WORK/some.in" --max-tokens 32 --json "$WORK/self.json" >"$WORK/out" || fail "itself: exit $?"
 expect "its own draft: $(cat "$WORK/self.json")" '[ "$(of "$WORK/self.json" 1 alpha)" = 1 ] && [ "$(place "$WORK/self.json" 1 4)" = "1 0" ]'
+expect "of itself, and of copies: $(cat "$WORK/self.json")" '[ "$(among "$WORK/self.json" 1 1)" = "1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, " ] &&
+    [ "$(among "$WORK/self.json" 2 5)" = "null, null, null, null, null, null, null, null, " ]'
 expect "copies are waited for: $(cat "$WORK/self.json")" \
     'awk "/\"draft\":/ { d++ } d == 2 && /\"waits\"/ { waits = \$2 + 0 } d == 2 && /\"ahead\"/ { n++; if (\$2 + 0 != waits) exit 1 } END { exit n != 4 }" "$WORK/self.json"'
 expect "lookup runs a model: $(cat "$WORK/self.json")" '[ "$(of "$WORK/self.json" 2 c)" = 0 ]'
