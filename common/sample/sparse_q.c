@@ -1,14 +1,7 @@
 #include "common/sample/sparse_q.h"
 
-#include <math.h>
-
-/* Makes the weights sum to SPARSE_Q_SUM: what is missing goes to the most probable, what is too much is taken from the first ones. */
-DEVICE_CODE static void settle(uint32_t *weight, int count)
+DEVICE_CODE void sparse_q_settle(uint32_t *weight, int64_t missing)
 {
-    int64_t missing = SPARSE_Q_SUM;
-
-    for (int i = 0; i < count; i++)
-        missing -= weight[i];
     if (missing >= 0)
         weight[0] += (uint32_t)missing;
     for (int i = 0; missing < 0; i++) {
@@ -37,32 +30,31 @@ DEVICE_CODE static void sort_by_id(struct sparse_q *q)
         }
 }
 
-DEVICE_CODE double sparse_q_cut(struct sparse_q *q, const double *p, int count, double mass, int most)
+DEVICE_CODE uint64_t sparse_q_part(double p)
 {
-    double held = 0;
-
-    q->count = 0;
-    while (q->count < count && q->count < most && q->count < SPARSE_Q_MAX && (q->count == 0 || held < SPARSE_Q_COVERAGE * mass))
-        held += p[q->count++];
-    return held;
+    return !(p < 1) ? SPARSE_Q_ONE : p > 0 ? (uint64_t)(p * (double)SPARSE_Q_ONE) : 0;
 }
 
-DEVICE_CODE uint32_t sparse_q_share(double p, double held)
+DEVICE_CODE uint32_t sparse_q_share(uint64_t part, uint64_t held)
 {
-    double share = floor(p / held * SPARSE_Q_SUM);
+    uint64_t share = held > 0 ? part * SPARSE_Q_SUM / held : 0;
 
-    return share >= 1 ? (uint32_t)share : 1; /* also where nothing is held */
+    return share > 1 ? (uint32_t)share : 1;
 }
 
 DEVICE_CODE void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most)
 {
-    double held = sparse_q_cut(q, p, count, mass, most);
+    uint64_t held = 0;
+    int64_t missing = SPARSE_Q_SUM;
 
+    for (q->count = 0; q->count < count && q->count < most && q->count < SPARSE_Q_MAX && (q->count == 0 || held < SPARSE_Q_COVERED); q->count++)
+        held += sparse_q_part(p[q->count] / mass);
     for (int i = 0; i < q->count; i++) {
         q->id[i] = best[i].token;
-        q->weight[i] = sparse_q_share(p[i], held);
+        q->weight[i] = sparse_q_share(sparse_q_part(p[i] / mass), held);
+        missing -= q->weight[i];
     }
-    settle(q->weight, q->count);
+    sparse_q_settle(q->weight, missing);
     sort_by_id(q);
 }
 

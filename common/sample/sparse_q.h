@@ -20,9 +20,14 @@ struct sparse_q {
  * SPARSE_Q_COVERAGE of `mass`, at most `most` tokens. */
 DEVICE_CODE void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most);
 
-/* Its parts: how many tokens are kept (q->count), and the p that these hold; then the weight of each before the sum is made right. */
-DEVICE_CODE double sparse_q_cut(struct sparse_q *q, const double *p, int count, double mass, int most);
-DEVICE_CODE uint32_t sparse_q_share(double p, double held);
+/* What it is made of, in whole numbers, whose sums are the same in any order: a probability in SPARSE_Q_ONE of 1, of 1 where it is none; how many of
+ * these cover; the weight of a part of what is held, before the sum is made right. */
+#define SPARSE_Q_ONE ((uint64_t)1 << 47)
+#define SPARSE_Q_COVERED ((uint64_t)(SPARSE_Q_COVERAGE * (double)SPARSE_Q_ONE))
+DEVICE_CODE uint64_t sparse_q_part(double p);
+DEVICE_CODE uint32_t sparse_q_share(uint64_t part, uint64_t held);
+/* Makes weights that lack so much of SPARSE_Q_SUM sum to it: what is missing goes to the most probable, what is too much is taken from the first. */
+DEVICE_CODE void sparse_q_settle(uint32_t *weight, int64_t missing);
 
 /* The token at u of the integer inverse distribution function, u in [0, SPARSE_Q_SUM). */
 DEVICE_CODE int32_t sparse_q_draw(const struct sparse_q *q, uint32_t u);

@@ -24,6 +24,18 @@ int emulation_unprepared(void) __attribute__((weak));
 static char model_path[GOLDEN_PATH];
 static struct backend stepwise; /* the same, but that it does not draft by itself */
 
+static int support; /* 0: that of the rig */
+
+/* A q of as many tokens as one may have, of which the last are as good as the first, or nearly. */
+static struct sampling flat_of(int slot)
+{
+    struct sampling sampling = sampling_default;
+
+    sampling.seed = 78;
+    sampling.temperature = 40 + slot;
+    return sampling;
+}
+
 static struct sampling sampling_of(int slot)
 {
     struct sampling sampling = sampling_default;
@@ -40,7 +52,8 @@ static struct sampling sampling_of(int slot)
 
 static void side_open(struct draft_rig *side, const struct backend *backend)
 {
-    draft_rig_open(side, model_path, backend, 1, SLOTS, sampling_of);
+    side->support = support;
+    draft_rig_open(side, model_path, backend, 1, SLOTS, support > 0 ? flat_of : sampling_of);
 }
 
 static void compare(const struct draft_output *device, const struct draft_output *host, int wanted)
@@ -131,6 +144,17 @@ static void test_cuda_draft__quantised_embeddings_are_the_hosts(void **state)
     assert_int_equal(unlink(file), 0);
 }
 
+/* Their sums go over all warps of a block. */
+static void test_cuda_draft__a_q_of_many_tokens_is_the_hosts(void **state)
+{
+    (void)state;
+    golden_path("launch/demo/draft", model_path);
+    support = SPARSE_Q_MAX;
+    draft_beside_the_host(2);
+    support = 0;
+    golden_path("tests/golden/models/qwen3", model_path);
+}
+
 /* For want of memory, say: then every round is asked for operation by operation. */
 static void test_cuda_draft__rounds_that_cannot_be_recorded_are_drafted(void **state)
 {
@@ -202,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_draft__device_draws_what_the_host_would),
         cmocka_unit_test(test_cuda_draft__quantised_embeddings_are_the_hosts),
+        cmocka_unit_test(test_cuda_draft__a_q_of_many_tokens_is_the_hosts),
         cmocka_unit_test(test_cuda_draft__rounds_that_cannot_be_recorded_are_drafted),
         cmocka_unit_test(test_cuda_draft__a_round_is_played),
         cmocka_unit_test(test_cuda_draft__kernels_are_loaded_at_open),

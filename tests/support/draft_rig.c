@@ -12,9 +12,14 @@
 
 enum { PROMPT = 7, LONG_PROMPT = 75 /* more than a mask has bits */, VOCAB = 128, TEXT = 200000 /* nearly any two tokens follow each other there */ };
 
+static int support_of(const struct draft_rig *rig)
+{
+    return rig->support > 0 ? rig->support : DRAFT_RIG_SUPPORT;
+}
+
 static void open_texts(struct draft_rig *rig, const char *made_by)
 {
-    const struct draft_parts parts = {.slots = rig->slots, .support = DRAFT_RIG_SUPPORT, .runs_ahead = rig->runs_ahead};
+    const struct draft_parts parts = {.slots = rig->slots, .support = support_of(rig), .runs_ahead = rig->runs_ahead};
     char path[CORPUS_FILE_PATH];
 
     corpus_file_make(made_by, 4, VOCAB, TEXT, path);
@@ -35,7 +40,7 @@ void draft_rig_open(struct draft_rig *rig, const char *model, const struct backe
         open_texts(rig, model);
     } else {
         assert_int_equal(model_open(model, &rig->self, &options, &rig->model), STATUS_OK);
-        assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT, rig->runs_ahead), STATUS_OK);
+        assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, support_of(rig), rig->runs_ahead), STATUS_OK);
     }
     assert_int_equal(arena_open(&rig->arena, (size_t)slots * mirror_bytes(DRAFT_RIG_CONTEXT), "the mirrors"), STATUS_OK);
     for (int s = 0; s < slots; s++) {

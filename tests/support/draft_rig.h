@@ -14,6 +14,7 @@ struct draft_rig {
     struct arena arena;
     int slots;
     int runs_ahead; /* set before it is opened: room for branches is made */
+    int support;    /* so, too; 0: DRAFT_RIG_SUPPORT */
     struct mirror mirror[DRAFT_RIG_SLOTS], *batch[DRAFT_RIG_SLOTS];
     struct draft_output output[DRAFT_RIG_SLOTS];
 };

@@ -1,6 +1,6 @@
 /* A drafted token for each entry: common/sample compiled for the device, its lists in shared memory. Then the block brings the token's
- * embedding. One thread makes a draw, but for the plain q of rejection: there the block does what is slow one by one (exponentials, shares, the
- * order of ids), each number as common/sample has it, and one thread what has an order (sums). */
+ * embedding. One thread makes a draw, but for the plain q of rejection: there the whole block does, whose sums are of whole numbers, the same as
+ * common/sample has them one after the other. */
 #define DEVICE_CODE __device__ inline
 #include "common/backend/cuda/kernel/warp.h"
 #include "common/backend/cuda/kernels.h"
@@ -14,10 +14,13 @@
 
 namespace
 {
-enum { THREADS = 128 };
+enum { THREADS = 128, WARPS = THREADS / 32, EACH = SPARSE_Q_MAX / THREADS }; /* a thread's neighbours in a sum */
+
+static_assert(EACH * THREADS == SPARSE_Q_MAX, "each thread has as many");
 
 struct room {
-    double p[ROW_MAX_ASKED], held;
+    double p[ROW_MAX_ASKED];
+    uint64_t part[SPARSE_Q_MAX], upto[SPARSE_Q_MAX], of_warp[WARPS];
     uint32_t weight[SPARSE_Q_MAX];
     struct sparse_q q;
     int32_t token;
@@ -37,23 +40,58 @@ __device__ struct row_query query_of(const struct choose_launch &launch, int ent
     return query;
 }
 
+/* room->upto: the sum of the first `count` values up to each. All threads. */
+template <typename T> __device__ void sum_up(const T *value, int count, struct room *room)
+{
+    int thread = (int)threadIdx.x, lane = thread % 32, first = thread * EACH;
+    uint64_t sum[EACH], all = 0, before;
+
+    for (int i = 0; i < EACH; i++)
+        sum[i] = all += first + i < count ? value[first + i] : 0;
+    before = all;
+    for (int by = 1; by < 32; by *= 2) {
+        uint64_t lower = __shfl_up_sync(0xffffffffu, before, by);
+
+        before += lane >= by ? lower : 0;
+    }
+    if (lane == 31)
+        room->of_warp[thread / 32] = before;
+    before -= all;
+    __syncthreads();
+    for (int warp = 0; warp < thread / 32; warp++)
+        before += room->of_warp[warp];
+    for (int i = 0; i < EACH; i++)
+        room->upto[first + i] = before + sum[i];
+    __syncthreads();
+}
+
+/* How many tokens sparse_q_fill keeps of the first `most`: those before which it is not covered. */
+__device__ void keep_together(int most, struct room *room)
+{
+    for (int i = (int)threadIdx.x; i < most; i += THREADS)
+        if (i + 1 == most || room->upto[i] >= SPARSE_Q_COVERED)
+            if (i == 0 || room->upto[i - 1] < SPARSE_Q_COVERED)
+                room->q.count = i + 1;
+    __syncthreads();
+}
+
 /* sparse_q_fill over the whole block, and choice_draw's p where nothing truncates. */
 __device__ void fill_together(const struct choose_launch &launch, const struct row_query &query, struct room *room)
 {
     struct sparse_q *q = &room->q;
-    int thread = (int)threadIdx.x;
+    int thread = (int)threadIdx.x, most = min(min(query.best_count, launch.support), (int)SPARSE_Q_MAX);
 
-    for (int i = thread; i < query.best_count; i += THREADS)
-        room->p[i] = choice_plain(&query, i);
+    for (int i = thread; i < most; i += THREADS)
+        room->part[i] = sparse_q_part(choice_plain(&query, i));
     __syncthreads();
-    if (thread == 0)
-        room->held = sparse_q_cut(q, room->p, query.best_count, 1.0, launch.support);
-    __syncthreads();
+    sum_up(room->part, most, room);
+    keep_together(most, room);
     for (int i = thread; i < q->count; i += THREADS)
-        room->weight[i] = sparse_q_share(room->p[i], room->held);
+        room->weight[i] = sparse_q_share(room->part[i], room->upto[q->count - 1]);
     __syncthreads();
+    sum_up(room->weight, q->count, room);
     if (thread == 0)
-        settle(room->weight, q->count);
+        sparse_q_settle(room->weight, SPARSE_Q_SUM - (int64_t)room->upto[q->count - 1]);
     __syncthreads();
     for (int i = thread; i < q->count; i += THREADS) {
         int at = 0;
@@ -66,6 +104,17 @@ __device__ void fill_together(const struct choose_launch &launch, const struct r
     __syncthreads();
 }
 
+/* sparse_q_draw over the whole block. */
+__device__ void draw_together(uint32_t u, struct room *room)
+{
+    const struct sparse_q *q = &room->q;
+
+    sum_up(q->weight, q->count, room);
+    for (int i = (int)threadIdx.x; i < q->count; i += THREADS)
+        if (u < room->upto[i] && (i == 0 || u >= room->upto[i - 1]))
+            room->token = q->id[i];
+}
+
 __device__ void draw(const struct choose_launch &launch, int entry, struct room *room)
 {
     const struct sampling &sampling = launch.sampling[entry];
@@ -73,11 +122,12 @@ __device__ void draw(const struct choose_launch &launch, int entry, struct room 
     struct sparse_q *q = &room->q;
     bool together = choice_is_plain(&sampling);
 
-    if (together)
+    if (together) {
         fill_together(launch, query, room);
-    if (threadIdx.x == 0)
-        room->token = together ? sparse_q_draw(q, rng_coin16(&query.key, RNG_DRAFT, query.coin))
-                               : choice_draw(&sampling, launch.support, launch.vocab, &query, room->p, q);
+        draw_together(rng_coin16(&query.key, RNG_DRAFT, query.coin), room);
+    } else if (threadIdx.x == 0) {
+        room->token = choice_draw(&sampling, launch.support, launch.vocab, &query, room->p, q);
+    }
     __syncthreads();
     if (threadIdx.x == 0) {
         launch.token[entry] = room->token;

@@ -119,7 +119,6 @@ static void test_sparse_q__weight_is_0_outside(void **state)
     assert_int_equal(sparse_q_weight(id, weight, 0, 3), 0);
 }
 
-/* A flat row of as many tokens as there may be: the floor of 1 must not be undercut when too much is taken back. */
 /* Where every token is banned, p and what is held are 0 / 0: the one token that stands for them has all of q. */
 static void test_sparse_q__nothing_held_is_a_point(void **state)
 {
@@ -127,12 +126,13 @@ static void test_sparse_q__nothing_held_is_a_point(void **state)
     const double p = NAN;
 
     (void)state;
-    assert_int_equal(sparse_q_share(p, 0), 1);
+    assert_int_equal(sparse_q_share(0, 0), 1);
     sparse_q_fill(&q, &best, &p, 1, NAN, 1);
     assert_int_equal(q.count, 1);
     assert_int_equal(q.weight[0], SPARSE_Q_SUM);
 }
 
+/* A row of as many tokens as there may be: the floor of 1 must not be undercut when too much is taken back. */
 static void test_sparse_q__one_large_and_many_tiny_settle(void **state)
 {
     uint32_t sum = 0;
@@ -150,6 +150,17 @@ static void test_sparse_q__one_large_and_many_tiny_settle(void **state)
     assert_int_equal(q.weight[0], SPARSE_Q_SUM - (SPARSE_Q_MAX - 1));
 }
 
+/* A block of threads adds them in another order than a loop. */
+static void test_sparse_q__parts_are_whole_numbers_of_at_most_one(void **state)
+{
+    (void)state;
+    assert_true(sparse_q_part(0) == 0 && sparse_q_part(-0.0) == 0 && sparse_q_part(-1) == 0);
+    assert_true(sparse_q_part(1) == SPARSE_Q_ONE && sparse_q_part(0.5) == SPARSE_Q_ONE / 2 && sparse_q_part(0x1p-47) == 1);
+    assert_true(sparse_q_part(2) == SPARSE_Q_ONE && sparse_q_part(NAN) == SPARSE_Q_ONE && sparse_q_part(INFINITY) == SPARSE_Q_ONE);
+    assert_int_equal(sparse_q_share(SPARSE_Q_ONE, SPARSE_Q_ONE), SPARSE_Q_SUM);
+    assert_int_equal(sparse_q_share(SPARSE_Q_ONE / 3, SPARSE_Q_ONE), SPARSE_Q_SUM / 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +170,7 @@ int main(void)
         cmocka_unit_test(test_sparse_q__draw_is_the_inverse_distribution_function),
         cmocka_unit_test(test_sparse_q__weight_is_0_outside),
         cmocka_unit_test(test_sparse_q__nothing_held_is_a_point),
+        cmocka_unit_test(test_sparse_q__parts_are_whole_numbers_of_at_most_one),
         cmocka_unit_test(test_sparse_q__one_large_and_many_tiny_settle),
     };
 
