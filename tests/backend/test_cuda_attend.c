@@ -12,6 +12,7 @@ enum { SLOTS = 3, MOST_CONTEXT = 5200, MOST_ROWS = 64 };
 
 /* Of the cache */
 static int context_length = 400;
+static int processors; /* that a launch is told of; 0: those of the device */
 
 /* Consecutive rows of one slot: a chain, or a tree whose rows see random ones before them. */
 struct run {
@@ -158,7 +159,7 @@ static void attend_giving(const struct step *step, const int *order, int count, 
                                    .scratch = device_blank(scratch_bytes),
                                    .scratch_bytes = scratch_bytes,
                                    .longest = longest,
-                                   .processors = device_processors(device_rig_open()),
+                                   .processors = processors > 0 ? processors : device_processors(device_rig_open()),
                                    .overlaps = device_overlaps(device_rig_open())};
 
     attend_start(&launch, device_stream(device_rig_open()));
@@ -282,6 +283,16 @@ static const struct run wide[] = {{1, 100, 40, 1}, {0, 255, 9, 0}};
 /* As many rows as a step may have of one slot, so that every bit of the mask has a place, on both sides of an edge. */
 static const struct run whole[] = {{2, 90, 64, 1}};
 
+static const struct run whole_twice[] = {{2, 90, 32, 0}, {2, 255, 32, 1}};
+
+static int any_nan(const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isnan(x[i]))
+            return 1;
+    return 0;
+}
+
 static void check_shape(int heads, int kv_heads, int head_dim, const struct run *runs, int run_count)
 {
     struct step step;
@@ -366,6 +377,47 @@ static void test_cuda_attend__a_row_has_the_same_bits_in_any_company(void **stat
     check_company(3, 1, 64);
     check_company(2, 2, 24);
     check_company(7, 1, 16);
+}
+
+/* Whether blocks take tiles one by one, as a device wants them that has many multiprocessors, or four. */
+static void check_tiles(int heads, int kv_heads, int head_dim, const struct run *runs, int run_count)
+{
+    struct step step;
+    float *alone, *together;
+    size_t count;
+
+    step_init(&step, heads, kv_heads, head_dim, runs, run_count);
+    count = (size_t)step.rows.count * row_count(&step);
+    alone = zeroed(count, sizeof *alone);
+    together = zeroed(count, sizeof *together);
+    for (int odd = 0; odd < 2; odd++) { /* infinities of places that some rows see and others do not */
+        for (int i = 0; odd && i < 2; i++)
+            for (int h = 0; h < kv_heads; h++)
+                step.values[cache_at(&step, runs[i].slot, h, runs[i].base + runs[i].count / 2, i)] = 0x7f80;
+        processors = 1 << 20;
+        attend_all(&step, alone);
+        processors = 1;
+        attend_all(&step, together);
+        processors = 0;
+        assert_same_bits(together, alone, count);
+        assert_int_equal(odd, any_nan(alone, count));
+    }
+    free(alone);
+    free(together);
+    step_release(&step);
+}
+
+static void test_cuda_attend__tiles_have_the_same_bits_alone_and_together(void **state)
+{
+    static const struct run slots[] = {{0, 120, 21, 0}, {1, 250, 40, 1}, {2, 3, 3, 0}};
+
+    (void)state;
+    device_rig_order(5);
+    check_tiles(9, 3, 64, slots, 3);
+    check_tiles(4, 1, 128, slots, 3);
+    check_tiles(20, 1, 72, slots, 3);
+    check_tiles(6, 2, 16, whole_twice, 2);
+    device_rig_order(0);
 }
 
 /* A chain as verified, base and ancestors, and as decoded token by token, all of it base but the last. */
@@ -598,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_cuda_attend__matches_cpu),
         cmocka_unit_test(test_cuda_attend__many_chunks_match_cpu),
         cmocka_unit_test(test_cuda_attend__a_row_has_the_same_bits_in_any_company),
+        cmocka_unit_test(test_cuda_attend__tiles_have_the_same_bits_alone_and_together),
         cmocka_unit_test(test_cuda_attend__the_same_places_have_the_same_bits_however_they_are_told),
         cmocka_unit_test(test_cuda_attend__gives_the_nearest_numbers_of_a_type),
         cmocka_unit_test(test_cuda_attend__the_order_of_threads_and_blocks_changes_no_bits),

@@ -1,7 +1,8 @@
 /* Attention of the rows of a step over the cache, split by places (flash decoding).
  *
  * A block takes up to 16 queries over one chunk of 128 places: queries are the rows of one slot times the query heads that share a
- * key/value head, so that keys and values are read once for all of them. Each of its four warps has 32 of the places. Scores are
+ * key/value head, so that keys and values are read once for all of them. Where there are enough of them for all multiprocessors, as in a
+ * long prompt, it takes four such tiles, one after the other. Each of its four warps has 32 of the places. Scores are
  * products of the matrix unit with the queries as A and 8 keys as B; the largest score of the chunk is agreed on; what comes of exp()
  * is, where it lies, the A of the products with the values. Both A are split into two bfloat16 numbers, which together have 16 bits of
  * the fraction: keys and values enter as they are, so nothing is lost that float32 would keep but the last 8 bits of each factor.
@@ -22,6 +23,7 @@ enum {
     STEP_BYTES = 1024,   /* of 16 dimensions of the queries */
     CHAINS = 4,          /* in which chunks are put together */
     JOINED = 8,          /* chunks on their way to a chain */
+    TOGETHER = 4,        /* tiles of 16 queries for which keys and values are read once, at most */
 };
 const size_t SCRATCH_MOST = (size_t)128 << 20;
 
@@ -85,14 +87,18 @@ __device__ void find_largest(const float score[4][4], const unsigned seen[2], in
     }
 }
 
-/* What the warps of a block share. */
+/* What the warps of a block know of 16 queries. */
+struct known {
+    float largest[ATTEND_WARPS][ATTEND_QUERIES], total[ATTEND_WARPS][ATTEND_QUERIES];
+    int index[ATTEND_QUERIES]; /* of the query's row and head, -1 where there is none */
+    int ends[ATTEND_QUERIES];  /* row_end */
+};
+
+/* What they share. */
 struct shared {
     uint4 *staged;                          /* [steps][high, low][32] */
     float (*sum)[ATTEND_QUERIES][PASS_ROW]; /* [ATTEND_WARPS] */
-    float (*largest)[ATTEND_QUERIES];       /* [ATTEND_WARPS] */
-    float (*total)[ATTEND_QUERIES];         /* [ATTEND_WARPS] */
-    int *index;                             /* [ATTEND_QUERIES] of the query's row and head, -1 where there is none */
-    int *ends;                              /* [ATTEND_QUERIES] row_end */
+    struct known *known;                    /* [tiles] */
 };
 
 /* Of 16 dimensions each, a whole number of times those of `passes`. */
@@ -101,9 +107,9 @@ __host__ __device__ int steps_of(int head_dim, int passes)
     return (head_dim + passes * PASS - 1) / (passes * PASS) * passes * (PASS / 16);
 }
 
-size_t shared_bytes(int steps)
+size_t shared_bytes(int steps, int together)
 {
-    return (size_t)steps * STEP_BYTES + sizeof(float) * ATTEND_WARPS * ATTEND_QUERIES * (PASS_ROW + 2) + sizeof(int) * ATTEND_QUERIES * 2;
+    return (size_t)steps * STEP_BYTES + sizeof(float) * ATTEND_WARPS * ATTEND_QUERIES * PASS_ROW + (size_t)together * sizeof(struct known);
 }
 
 __device__ struct shared lay_out(unsigned char *memory, int steps)
@@ -112,20 +118,17 @@ __device__ struct shared lay_out(unsigned char *memory, int steps)
 
     shared.staged = (uint4 *)(void *)memory;
     shared.sum = (float(*)[ATTEND_QUERIES][PASS_ROW])(void *)(memory + steps * STEP_BYTES);
-    shared.largest = (float(*)[ATTEND_QUERIES])(void *)(shared.sum + ATTEND_WARPS);
-    shared.total = shared.largest + ATTEND_WARPS;
-    shared.index = (int *)(void *)(shared.total + ATTEND_WARPS);
-    shared.ends = shared.index + ATTEND_QUERIES;
+    shared.known = (struct known *)(void *)(shared.sum + ATTEND_WARPS);
     return shared;
 }
 
 /* The largest score of the chunk, from the warps'. */
-__device__ float largest_of_warps(const struct shared &shared, int query)
+__device__ float largest_of_warps(const struct known &known, int query)
 {
-    float largest = shared.largest[0][query];
+    float largest = known.largest[0][query];
 
     for (int w = 1; w < ATTEND_WARPS; w++)
-        largest = fmaxf(largest, shared.largest[w][query]);
+        largest = fmaxf(largest, known.largest[w][query]);
     return largest;
 }
 
@@ -142,13 +145,13 @@ __device__ void put_sums(const float sum[8][4], int lane, float to[ATTEND_QUERIE
 }
 
 /* The warps' sums of a pass together, four dimensions a thread: the outcome of a row that ends in the first chunk, else this chunk's part. */
-__device__ void store_pass(const struct work &work, const struct shared &shared, int first_d)
+__device__ void store_pass(const struct work &work, const struct shared &shared, const struct known &known, int first_d)
 {
     int head_dim = work.launch.cache.head_dim;
 
     for (int i = (int)threadIdx.x; i < ATTEND_QUERIES * (PASS / 4); i += ATTEND_WARPS * 32) {
-        int query = i / (PASS / 4), column = i % (PASS / 4) * 4, d = first_d + column, index = shared.index[query];
-        float total = (shared.total[0][query] + shared.total[1][query]) + (shared.total[2][query] + shared.total[3][query]), sum[4];
+        int query = i / (PASS / 4), column = i % (PASS / 4) * 4, d = first_d + column, index = known.index[query];
+        float total = (known.total[0][query] + known.total[1][query]) + (known.total[2][query] + known.total[3][query]), sum[4];
         float4 of[ATTEND_WARPS];
 
         if (index < 0)
@@ -160,7 +163,7 @@ __device__ void store_pass(const struct work &work, const struct shared &shared,
         sum[1] = (of[0].y + of[1].y) + (of[2].y + of[3].y);
         sum[2] = (of[0].z + of[1].z) + (of[2].z + of[3].z);
         sum[3] = (of[0].w + of[1].w) + (of[2].w + of[3].w);
-        if (shared.ends[query] <= ATTEND_CHUNK) {
+        if (known.ends[query] <= ATTEND_CHUNK) {
 #pragma unroll
             for (int k = 0; k < 4; k++)
                 if (blockIdx.x == 0 && d + k < head_dim)
@@ -173,34 +176,39 @@ __device__ void store_pass(const struct work &work, const struct shared &shared,
             if (d + k < head_dim)
                 *(float2 *)(void *)(work.sums + part * head_dim + d + k) = {sum[k], sum[k + 1]};
         if (d == 0)
-            work.weights[part] = {largest_of_warps(shared, query), total};
+            work.weights[part] = {largest_of_warps(known, query), total};
     }
 }
 
-/* Blocks of the same tile follow each other, so that those without one, where rows share a slot, come last. */
-template <int passes, bool aligned, typename N>
+/* Blocks of the same tiles follow each other, so that those without one, where rows share a slot, come last. Several tiles are for keys that registers
+ * hold whole, so that these and the first values are read once, and no others but the values of later passes. */
+template <int passes, bool aligned, typename N, int together>
 __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_constant__ struct work work)
 {
     SHARED(memory);
     overlap_allow();
     const struct kernel_cache &cache = work.launch.cache;
-    int steps = steps_of(cache.head_dim, passes);
+    int steps = steps_of(cache.head_dim, passes), group = cache.heads / cache.kv_heads;
     struct shared shared = lay_out(memory, steps);
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, first = (int)blockIdx.x * ATTEND_CHUNK + warp * ATTEND_STRETCH;
-    struct tile tile = find_tile(work.launch.rows, cache.heads / cache.kv_heads, (int)blockIdx.z, lane);
+    struct tile tile = find_tile(work.launch.rows, group, together * ATTEND_QUERIES, (int)blockIdx.z, lane);
 
     if (tile.rows == 0) { /* the whole block */
         overlap_wait();
         return;
     }
-    struct view view[2] = {find_view(work, tile, lane / 4), find_view(work, tile, lane / 4 + 8)};
-    int end0 = row_end(view[0].base, view[0].ancestors, cache.context), end1 = row_end(view[1].base, view[1].ancestors, cache.context);
-    int end = largest_of_eight(end0 > end1 ? end0 : end1);
-    unsigned seen[2] = {seen_places(view[0], first), seen_places(view[1], first)};
-    float score[4][4] = {}, largest[2], total[2];
-    struct weighed weighed;
+    int tiles = min(together, (tile.rows * group - tile.query + ATTEND_QUERIES - 1) / ATTEND_QUERIES), end = 0;
+    struct view view[2];
+    struct weighed weighed[together];
     uint4 key[2 * passes][4], value[2][4];
 
+#pragma unroll
+    for (int i = together - 1; i >= 0; i--) /* the first one's views stay */
+        for (int half = 0; half < 2; half++) {
+            view[half] = find_view(work, tile, i * ATTEND_QUERIES + lane / 4 + 8 * half);
+            end = max(end, row_end(view[half].base, view[half].ancestors, cache.context));
+        }
+    end = largest_of_eight(end);
     overlap_wait();                             /* up to here only what the host has sent, ahead of all kernels of the step */
     if ((int)blockIdx.x * ATTEND_CHUNK >= end) /* the whole block */
         return;
@@ -209,38 +217,55 @@ __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_
 
     load_keys<passes, aligned>(keys, first, end, 0, cache.head_dim, lane, key);
     load_values<aligned>(values, first, end, 0, cache.head_dim, lane, value);
-    stage_queries(work, view, steps, lane, shared.staged);
-    for (int half = 0; half < 2 && threadIdx.x < 32 && lane % 4 == 0; half++) {
-        shared.index[lane / 4 + 8 * half] = view[half].row < 0 ? -1 : view[half].row * cache.heads + view[half].head;
-        shared.ends[lane / 4 + 8 * half] = half == 0 ? end0 : end1;
-    }
-    __syncthreads();
-    take_scores<passes>(shared.staged, key, lane, score);
+#pragma unroll
+    for (int i = 0; i < together; i++) {
+        if (i >= tiles) /* the whole block */
+            break;
+        struct known &known = shared.known[i];
+        float score[4][4] = {}, largest[2], total[2];
+
+        for (int half = 0; half < 2 && i > 0; half++)
+            view[half] = find_view(work, tile, i * ATTEND_QUERIES + lane / 4 + 8 * half);
+        unsigned seen[2] = {seen_places(view[0], first), seen_places(view[1], first)};
+
+        stage_queries(work, view, steps, lane, shared.staged);
+        for (int half = 0; half < 2 && threadIdx.x < 32 && lane % 4 == 0; half++) {
+            known.index[lane / 4 + 8 * half] = view[half].row < 0 ? -1 : view[half].row * cache.heads + view[half].head;
+            known.ends[lane / 4 + 8 * half] = row_end(view[half].base, view[half].ancestors, cache.context);
+        }
+        __syncthreads();
+        take_scores<passes>(shared.staged, key, lane, score);
 #pragma unroll 1
-    for (int d = passes * PASS; d < cache.head_dim; d += passes * PASS) {
-        load_keys<passes, aligned>(keys, first, end, d, cache.head_dim, lane, key);
-        take_scores<passes>(shared.staged + d / 16 * 64, key, lane, score);
+        for (int d = passes * PASS; together == 1 && d < cache.head_dim; d += passes * PASS) {
+            load_keys<passes, aligned>(keys, first, end, d, cache.head_dim, lane, key);
+            take_scores<passes>(shared.staged + d / 16 * 64, key, lane, score);
+        }
+        find_largest(score, seen, lane, largest);
+        for (int half = 0; half < 2 && lane % 4 == 0; half++)
+            known.largest[warp][lane / 4 + 8 * half] = largest[half];
+        __syncthreads();
+        for (int half = 0; half < 2; half++)
+            largest[half] = largest_of_warps(known, lane / 4 + 8 * half);
+        weighed[i] = weigh(score, seen, largest, lane, total);
+        for (int half = 0; half < 2 && lane % 4 == 0; half++)
+            known.total[warp][lane / 4 + 8 * half] = total[half];
     }
-    find_largest(score, seen, lane, largest);
-    for (int half = 0; half < 2 && lane % 4 == 0; half++)
-        shared.largest[warp][lane / 4 + 8 * half] = largest[half];
-    __syncthreads();
-    for (int half = 0; half < 2; half++)
-        largest[half] = largest_of_warps(shared, lane / 4 + 8 * half);
-    weighed = weigh(score, seen, largest, lane, total);
-    for (int half = 0; half < 2 && lane % 4 == 0; half++)
-        shared.total[warp][lane / 4 + 8 * half] = total[half];
 #pragma unroll 1
     for (int d = 0; d < cache.head_dim; d += PASS) {
-        float sum[8][4] = {};
+#pragma unroll
+        for (int i = 0; i < together; i++) {
+            if (i >= tiles) /* the whole block */
+                break;
+            float sum[8][4] = {};
+            bool mended = sum_values(weighed[i], value, lane, sum), last = i + 1 == tiles;
 
-        sum_values(weighed, value, lane, sum);
-        if (d + PASS < cache.head_dim)
-            load_values<aligned>(values, first, end, d + PASS, cache.head_dim, lane, value);
-        put_sums(sum, lane, shared.sum[warp]);
-        __syncthreads();
-        store_pass(work, shared, d);
-        __syncthreads();
+            if (last ? d + PASS < cache.head_dim : mended)
+                load_values<aligned>(values, first, end, last ? d + PASS : d, cache.head_dim, lane, value);
+            put_sums(sum, lane, shared.sum[warp]);
+            __syncthreads();
+            store_pass(work, shared, shared.known[i], d);
+            __syncthreads();
+        }
     }
 }
 
@@ -305,41 +330,59 @@ template <int pairs> __global__ __launch_bounds__(CHAINS * 32) void join_kernel(
     }
 }
 
-template <int passes, bool aligned, typename N> void start(const struct work &work, dim3 grid, cudaStream_t stream)
+template <int passes, bool aligned, typename N, int together> void start(const struct work &work, dim3 grid, cudaStream_t stream)
 {
     struct work copy = work;
 
-    LAUNCH_AHEAD((attend_kernel<passes, aligned, N>), grid, ATTEND_WARPS * 32, shared_bytes(steps_of(work.launch.cache.head_dim, passes)),
-                 stream, work.launch.overlaps, copy);
+    LAUNCH_AHEAD((attend_kernel<passes, aligned, N, together>), grid, ATTEND_WARPS * 32,
+                 shared_bytes(steps_of(work.launch.cache.head_dim, passes), together), stream, work.launch.overlaps, copy);
+}
+
+/* Tiles for which keys and values are read once: several where as many blocks are left as the device takes at once.
+ */
+int together_of(const struct work &work)
+{
+    const struct kernel_cache &cache = work.launch.cache;
+    int queries = work.launch.rows.count * (cache.heads / cache.kv_heads), blocks = work.chunks * cache.kv_heads * (queries / (TOGETHER * ATTEND_QUERIES));
+
+    return cache.head_dim % 8 == 0 && cache.head_dim <= 2 * PASS && blocks >= 2 * work.launch.processors ? TOGETHER : 1;
 }
 
 /* N: what the cache's numbers lie in */
-template <typename N> void start_of(const struct work &work, dim3 grid, cudaStream_t stream)
+template <typename N> void start_of(const struct work &work, cudaStream_t stream)
 {
-    int head_dim = work.launch.cache.head_dim;
+    int head_dim = work.launch.cache.head_dim, group = work.launch.cache.heads / work.launch.cache.kv_heads, together = together_of(work);
+    int tiles = work.launch.rows.count * ((group + together * ATTEND_QUERIES - 1) / (together * ATTEND_QUERIES));
+    dim3 grid(work.chunks, work.launch.cache.kv_heads, tiles); /* as many tiles as rows of a slot each would have */
 
     if (head_dim % 8 != 0)
-        start<1, false, N>(work, grid, stream);
+        start<1, false, N, 1>(work, grid, stream);
+    else if (head_dim <= PASS && together > 1)
+        start<1, true, N, TOGETHER>(work, grid, stream);
     else if (head_dim <= PASS)
-        start<1, true, N>(work, grid, stream);
+        start<1, true, N, 1>(work, grid, stream);
+    else if (together > 1)
+        start<2, true, N, TOGETHER>(work, grid, stream);
     else
-        start<2, true, N>(work, grid, stream);
+        start<2, true, N, 1>(work, grid, stream);
 }
 
-void start_any(const struct work &work, dim3 grid, cudaStream_t stream)
+void start_any(const struct work &work, cudaStream_t stream)
 {
     if (work.launch.cache.is_e4m3)
-        start_of<uint8_t>(work, grid, stream);
+        start_of<uint8_t>(work, stream);
     else
-        start_of<uint16_t>(work, grid, stream);
+        start_of<uint16_t>(work, stream);
 }
 
 template <typename N> int prepare_of()
 {
-    int error = SHARED_PREFER((attend_kernel<1, false, N>)); /* no more than every kernel may have */
+    int error = SHARED_PREFER((attend_kernel<1, false, N, 1>)); /* no more than every kernel may have */
 
-    error = error != 0 ? error : SHARED_PREFER((attend_kernel<1, true, N>));
-    return error != 0 ? error : SHARED_PREFER((attend_kernel<2, true, N>));
+    error = error != 0 ? error : SHARED_PREFER((attend_kernel<1, true, N, 1>));
+    error = error != 0 ? error : SHARED_PREFER((attend_kernel<1, true, N, TOGETHER>));
+    error = error != 0 ? error : SHARED_PREFER((attend_kernel<2, true, N, 1>));
+    return error != 0 ? error : SHARED_PREFER((attend_kernel<2, true, N, TOGETHER>));
 }
 
 template <int pairs> void join(const struct work &work, cudaStream_t stream)
@@ -387,7 +430,7 @@ size_t attend_scratch_bytes(int width, int context)
 void attend_start(const struct attend_launch *launch, struct CUstream_st *stream)
 {
     const struct kernel_cache *cache = &launch->cache;
-    int width = cache->heads * cache->head_dim, group = cache->heads / cache->kv_heads;
+    int width = cache->heads * cache->head_dim;
     int longest = launch->longest < cache->context ? launch->longest : cache->context, chunks = (longest + ATTEND_CHUNK - 1) / ATTEND_CHUNK;
     size_t at_once = launch->scratch_bytes / row_bytes(width, cache->heads, chunks);
     struct work work = {*launch, chunks, NULL, (float *)launch->scratch};
@@ -405,7 +448,7 @@ void attend_start(const struct attend_launch *launch, struct CUstream_st *stream
         work.launch.q = launch->q + (size_t)first * width;
         work.launch.to = (char *)launch->to + (size_t)first * width * kernel_numbers_bytes(launch->gives);
         work.weights = (float2 *)(void *)(work.sums + (size_t)count * width * chunks);
-        start_any(work, dim3(chunks, cache->kv_heads, count * ((group + ATTEND_QUERIES - 1) / ATTEND_QUERIES)), stream);
+        start_any(work, stream);
         if (chunks > 1)
             join_any(work, stream);
     }

@@ -149,15 +149,18 @@ struct weighed {
     unsigned seen[2];
 };
 
-/* sum[i]: lane (g, t) has queries g, g, g + 8, g + 8 in dimensions d + 16 t + i, + 8 + i, the same. */
-static __device__ void sum_values(const struct weighed &weighed, uint4 value[2][4], int lane, float sum[8][4])
+/* sum[i]: lane (g, t) has queries g, g, g + 8, g + 8 in dimensions d + 16 t + i, + 8 + i, the same. Whether values were not finite: these are others
+ * now, for the warp's queries alone. */
+static __device__ bool sum_values(const struct weighed &weighed, uint4 value[2][4], int lane, float sum[8][4])
 {
     unsigned odd = 0;
+    bool mended;
 
 #pragma unroll
     for (int i = 0; i < 8; i++)
         odd |= not_finite(value[i / 4][i % 4]);
-    if (__any_sync(0xffffffffu, odd != 0))
+    mended = __any_sync(0xffffffffu, odd != 0);
+    if (mended)
         mend_values(weighed.seen, lane, value, sum);
 #pragma unroll
     for (int s = 0; s < 2; s++)
@@ -168,6 +171,7 @@ static __device__ void sum_values(const struct weighed &weighed, uint4 value[2][
             warp_mma(bf16(), sum[i], weighed.high[s], b);
             warp_mma(bf16(), sum[i], weighed.low[s], b);
         }
+    return mended;
 }
 
 #endif

@@ -21,7 +21,7 @@ struct work {
     float *sums;     /* [rows][heads][chunks][head_dim] of exp(score - it) value */
 };
 
-/* Up to 16 queries, from `query` on, of the rows of one slot; query i is head i % group of row i / group. */
+/* Some 16s of queries, from `query` on, of the rows of one slot; query i is head i % group of row i / group. */
 struct tile {
     int first, rows; /* none: there is no such tile */
     int query;
@@ -33,8 +33,8 @@ struct view {
     uint64_t ancestors;
 };
 
-/* Each run of rows of one slot has tiles of its own. */
-static __device__ struct tile find_tile(const struct kernel_rows &rows, int group, int index, int lane)
+/* Each run of rows of one slot has tiles of its own, of so many queries each. */
+static __device__ struct tile find_tile(const struct kernel_rows &rows, int group, int queries, int index, int lane)
 {
     const int32_t *slot = rows.slot;
     unsigned low = __ballot_sync(0xffffffffu, lane < rows.count && (lane == 0 || warp_fresh(slot + lane) != warp_fresh(slot + lane - 1)));
@@ -46,9 +46,9 @@ static __device__ struct tile find_tile(const struct kernel_rows &rows, int grou
         int tiles;
 
         next = later != 0 ? first + __ffsll((long long)later) : rows.count;
-        tiles = ((next - first) * group + ATTEND_QUERIES - 1) / ATTEND_QUERIES;
+        tiles = ((next - first) * group + queries - 1) / queries;
         if (index < tiles)
-            return {first, next - first, index * ATTEND_QUERIES};
+            return {first, next - first, index * queries};
         index -= tiles;
     }
     return {0, 0, 0};
