@@ -339,6 +339,25 @@ static void test_cuda_attend__many_chunks_match_cpu(void **state)
     context_length = 400;
 }
 
+/* So that a step of one text and its drafts reads keys once: one launch, of heads of 128 where the widest of models has them. */
+static void test_cuda_attend__sixteen_rows_have_room_at_any_context(void **state)
+{
+    static const int widths[] = {512, 4096, 16384}, contexts[] = {128, 8192, 65536, 131072, 1 << 20};
+    size_t least = 0;
+
+    (void)state;
+    for (int w = 0; w < 3; w++, least = 0)
+        for (int c = 0; c < 5; c++) {
+            size_t chunks = (size_t)contexts[c] / 128,
+                   row = chunks * ((size_t)widths[w] * sizeof(float) + (size_t)widths[w] / 128 * 2 * sizeof(float));
+            size_t given = attend_scratch_bytes(widths[w], contexts[c]);
+
+            assert_true(given >= 16 * row && given >= least);
+            assert_true(given <= 17 * row || given <= (size_t)128 << 20); /* and no more */
+            least = given;
+        }
+}
+
 /* Each row alone; all in falling order and a few at once; every third; in a longer grid. */
 static void check_company(int heads, int kv_heads, int head_dim)
 {
@@ -649,6 +668,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_attend__matches_cpu),
         cmocka_unit_test(test_cuda_attend__many_chunks_match_cpu),
+        cmocka_unit_test(test_cuda_attend__sixteen_rows_have_room_at_any_context),
         cmocka_unit_test(test_cuda_attend__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_attend__tiles_have_the_same_bits_alone_and_together),
         cmocka_unit_test(test_cuda_attend__the_same_places_have_the_same_bits_however_they_are_told),

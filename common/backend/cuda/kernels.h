@@ -171,7 +171,8 @@ struct attend_launch {
     int overlaps;
 };
 int attend_prepare(void);
-/* Enough for KERNEL_ROWS rows whose heads x head_dim is at most `width`, or for fewer where that were more than 128 MiB. */
+/* Enough for KERNEL_ROWS rows whose heads x head_dim is at most `width`, or for fewer where that were more than 128 MiB, but for 16
+ * (whose heads are of 64 dimensions and more). */
 size_t attend_scratch_bytes(int width, int context);
 void attend_start(const struct attend_launch *launch, struct CUstream_st *stream);
 

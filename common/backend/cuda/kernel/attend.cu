@@ -26,6 +26,7 @@ enum {
     TOGETHER = 4,        /* tiles of 16 queries for which keys and values are read once, at most */
 };
 const size_t SCRATCH_MOST = (size_t)128 << 20;
+const size_t SCRATCH_ROWS = 16; /* have room at any context: those of one text and its drafts, of heads of 64 and more */
 
 /* The largest over the lanes that share lane / 4, and over the lanes that share lane % 4. */
 __device__ float largest_of_four(float value)
@@ -422,9 +423,10 @@ int attend_prepare(void)
 /* As heads have at least two dimensions. Never falls when one of the two rises. */
 size_t attend_scratch_bytes(int width, int context)
 {
-    size_t row = row_bytes(width, width / 2, (context + ATTEND_CHUNK - 1) / ATTEND_CHUNK), most = row * KERNEL_ROWS;
+    int chunks = (context + ATTEND_CHUNK - 1) / ATTEND_CHUNK;
+    size_t most = row_bytes(width, width / 2, chunks) * KERNEL_ROWS, least = row_bytes(width, width / PASS, chunks) * SCRATCH_ROWS;
 
-    return most < SCRATCH_MOST ? most : row > SCRATCH_MOST ? row : SCRATCH_MOST;
+    return most < SCRATCH_MOST ? most : least > SCRATCH_MOST ? least : SCRATCH_MOST;
 }
 
 void attend_start(const struct attend_launch *launch, struct CUstream_st *stream)
