@@ -272,7 +272,7 @@ void checkpoint_warn_unread(const struct checkpoint *checkpoint)
     if (count > 1)
         snprintf(others, sizeof others, " (and %d more)", count - 1);
     log_file_warning(
-        "%s: tensor %s%s is left out: %s of %d layer%s has none of that name, and if the config's %s is not the model's, the text is wrong",
+        "%s: tensor %s%s is left out: %s of %d layer%s has none of that name, and if the config's %s is not the model's, what it says is wrong",
         unread->file, unread->name, others, config->family->architecture, config->layers, config->layers == 1 ? "" : "s",
         checkpoint_unread_key(unread, config));
 }

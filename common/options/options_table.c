@@ -216,7 +216,7 @@ const struct option_entry option_table[] = {
      "it, but where --draft-length is given and the text depends on drafts: so that the same seed gives it again"},
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "while the target verifies a draft, the drafter drafts for the texts that are most likely to come of it: where one of them comes, the next "
-     "round waits for no draft. Default auto: where each rank has cores of its own. The text is the same"},
+     "round waits for no draft. Default auto: where each rank has cores of its own. Of trees it drafts none: with --tree auto it runs ahead of chains. The text is the same"},
     {"cascade", "KIND", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.cascade), 0, 0, "none|lookup", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "what drafts for the draft model: `lookup`, copies of what followed its last tokens before, of which it reads several in one step, and goes on "
      "from those that it would have drafted itself. Its drafts are the same, in fewer steps where texts repeat themselves. For rules that compare "

@@ -205,15 +205,15 @@ static void test_checkpoint__warns_of_tensors_that_nothing_takes(void **state)
     tensors_write_after("model.safetensors", header, 4, 16); /* q's bias is zeros */
     folder_warn_logged(&llama);
     assert_one_line("model.safetensors: tensor model.layers.1.self_attn.k_proj.bias (and 1 more) is left out: LlamaForCausalLM of 2 layers has none "
-                    "of that name, and if the config's attention_bias is not the model's, the text is wrong");
+                    "of that name, and if the config's attention_bias is not the model's, what it says is wrong");
     llama.layers = 1;
     folder_warn_logged(&llama);
     assert_one_line("tensor model.layers.1.self_attn.k_proj.bias (and 1 more) is left out: LlamaForCausalLM of 1 layer has none of that name, and if "
-                    "the config's num_hidden_layers is not the model's, the text is wrong");
+                    "the config's num_hidden_layers is not the model's, what it says is wrong");
     qwen2.family = &model_families[FAMILY_QWEN2];
     folder_warn_logged(&qwen2);
     assert_one_line("tensor model.layers.2.mlp.up_proj.weight is left out: Qwen2ForCausalLM of 2 layers has none of that name, and if the config's "
-                    "num_hidden_layers is not the model's, the text is wrong");
+                    "num_hidden_layers is not the model's, what it says is wrong");
     qwen2.layers = 3;
     folder_warn_logged(&qwen2);
     assert_string_equal(logged, "");
