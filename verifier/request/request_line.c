@@ -63,14 +63,16 @@ static int is_flag(const char *key)
 /* Exact beyond 2^53, where a double is not. */
 static void take_seed(struct request *request, const json_t *value)
 {
-    double number = json_number_value(value);
+    double real = json_real_value(value); /* 0 of another kind */
 
     if (!json_is_number(value))
         request_fail(request, "seed is %s, expected a whole number from 0 to %lld", kind_of(value), LLONG_MAX);
-    else if (number < 0 || number != floor(number) || number >= 0x1p63)
-        request_fail(request, "seed is %.17g, expected a whole number from 0 to %lld", number, LLONG_MAX);
+    else if (json_integer_value(value) < 0)
+        request_fail(request, "seed is %lld, expected a whole number from 0 to %lld", (long long)json_integer_value(value), LLONG_MAX);
+    else if (real < 0 || real != floor(real) || real >= 0x1p63)
+        request_fail(request, "seed is %.17g, expected a whole number from 0 to %lld", real, LLONG_MAX);
     else
-        request->sampling.seed = (uint64_t)(json_is_integer(value) ? json_integer_value(value) : (json_int_t)number);
+        request->sampling.seed = (uint64_t)(json_is_integer(value) ? json_integer_value(value) : (json_int_t)real);
 }
 
 static void take_number(struct request *request, const struct request_terms *terms, const char *key, const json_t *value)
@@ -224,7 +226,9 @@ static enum status take_object(struct request *request, const struct request_ter
     }
     json_object_foreach (object, key, value) /* keys first: a misspelt "prompt" is reported as an unknown key, and not as a missing prompt */
         TRY(take_field(request, terms, key, value));
-    if (count_prompts(object) != 1)
+    if (count_prompts(object) == 0 && prompt != NULL)
+        request_fail(request, "prompt is null, expected a text");
+    else if (count_prompts(object) != 1)
         request_fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count_prompts(object));
     TRY(request_echo_complete(request, terms, json_string_value(prompt), json_string_length(prompt)));
     TRY(request_stop_complete(request, terms->options));

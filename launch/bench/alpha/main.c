@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKENS = 10000, TOKENS_MOST = 100000000, SEQUENCES = 8 };
+enum { FEW = 30, TOKENS = 10000, TOKENS_MOST = 100000000, SEQUENCES = 8 };
 
 struct command {
     struct alpha_terms terms;
@@ -39,7 +39,8 @@ static void print_usage(void)
         "one run.\n\n"
         "  --draft D[,D2...]     what --draft of tandem run may be, but lookup:job=1 and lookahead; may be given several times, 8 in all\n"
         "  --tokens N            tokens that the target decodes at most; default 10000\n"
-        "  --json FILE           the figures, too\n\n"
+        "  --json FILE           the figures, too, with errors: guessed_after_all is the table of first choices, one by one, and among_best that of "
+        "trees\n\n"
         "Errors are standard errors over texts. Exit codes: 0 done; 64 usage; 65 a model or a prompt; 66 a file that is missing; 74 I/O.\n");
 }
 
@@ -215,13 +216,6 @@ static void print_share(const struct share *share)
     alpha_command_print(share_mean(share));
 }
 
-static void print_places(const struct share place[ALPHA_DEPTH])
-{
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        print_share(&place[shown[i]]);
-    putchar('\n');
-}
-
 static void print_result(const struct command *command, const struct alpha_result *result)
 {
     printf("%d tokens of the target's own in %d text%s, temperature %g", result->tokens, result->texts, result->texts == 1 ? "" : "s",
@@ -243,7 +237,9 @@ static void print_result(const struct command *command, const struct alpha_resul
         printf("  ");
         print_share(&figures->proposals);
         printf(" %6.3f  ", figures->c);
-        print_places(figures->place);
+        for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+            print_share(&figures->place[shown[i]]);
+        putchar('\n');
     }
     printf("alpha: what p and q share, the part of drafts that is accepted; error: its standard error over texts; greedy: one likeliest token;\n"
            "drafts: places where it proposes; c: a step of its own over one of the target's; a place: where all before it were accepted.\n");
@@ -268,14 +264,21 @@ static void print_best(const struct command *command, const struct alpha_result 
     }
 }
 
-/* How deep one goes that is so wide. */
+/* How deep one goes that is so wide, where more than a few came so far. */
 static void print_depths(const struct command *command, const struct alpha_result *result)
 {
-    printf("\nIt is among so many first choices at place 1, 2, 3, 4, 6, 8, where it was at all before:\n");
+    printf("\nOf a tree whose every node has a draft's first N choices: the target's token is among them, where it was at all places before:\n"
+           "%-32s  N  at place 1, 2, 3, 4, 6, 8\n",
+           "draft");
     for (int d = 0; d < command->terms.drafts; d++)
-        for (int n = 0; n < ALPHA_BEST && result->draft[d].among[n]->texts > 0; n++) {
-            printf("%-32s  %d ", n == 0 ? name_of(command, d).text : "", n + 1);
-            print_places(result->draft[d].among[n]);
+        for (int n = 0; n < ALPHA_BEST && (n == 0 || result->draft[d].among[n]->texts > 0); n++) {
+            printf("%-32s  %d  ", n == 0 ? name_of(command, d).text : "", n + 1);
+            for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+                const struct share *share = &result->draft[d].among[n][shown[i]];
+
+                alpha_command_print(share->weight >= FEW ? share_mean(share) : NAN);
+            }
+            putchar('\n');
         }
 }
 

@@ -451,6 +451,21 @@ static void test_request__no_stop_may_be_said_as_null(void **state)
     request_release(&list);
 }
 
+/* Beyond 2^53 a double has not all of them. */
+static void test_request__seeds_are_whole_up_to_the_last(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"a\", \"seed\": 9223372036854775807}\n{\"prompt\": \"a\", \"seed\": 9007199254740993}\n"
+                                         "{\"prompt\": \"a\", \"seed\": 5.0}\n{\"prompt\": \"a\", \"seed\": -9223372036854775807}\n");
+
+    (void)state;
+    assert_true(list.request[0].sampling.seed == INT64_MAX && list.request[0].error == NULL);
+    assert_true(list.request[1].sampling.seed == UINT64_C(9007199254740993) && list.request[1].error == NULL);
+    assert_true(list.request[2].sampling.seed == 5 && list.request[2].error == NULL);
+    assert_non_null(list.request[3].error);
+    assert_non_null(strstr(list.request[3].error, "seed is -9223372036854775807, expected"));
+    request_release(&list);
+}
+
 static void test_request__what_is_null_is_not_set(void **state)
 {
     struct request_list list = read_text("{\"prompt\": \"a\", \"n\": null, \"temperature\": null, \"seed\": null, \"accept\": null, \"suffix\": null, "
@@ -463,7 +478,7 @@ static void test_request__what_is_null_is_not_set(void **state)
     assert_memory_equal(&list.request[0].sampling, &list.request[1].sampling, sizeof list.request[0].sampling);
     assert_int_equal(list.request[0].choices, list.request[1].choices);
     assert_non_null(list.request[2].error);
-    assert_non_null(strstr(list.request[2].error, "line 3: expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got 0"));
+    assert_non_null(strstr(list.request[2].error, "line 3: prompt is null, expected a text"));
     assert_non_null(list.request[3].error);
     assert_non_null(strstr(list.request[3].error, "key \"suffix\" is not supported"));
     request_release(&list);
@@ -852,6 +867,7 @@ int main(void)
         cmocka_unit_test(test_request__more_tokens_than_there_is_room_for_are_told_once),
         cmocka_unit_test(test_request__no_stop_may_be_said_as_null),
         cmocka_unit_test(test_request__what_is_null_is_not_set),
+        cmocka_unit_test(test_request__seeds_are_whole_up_to_the_last),
         cmocka_unit_test(test_request__a_list_of_all_prompts_is_told_how_to_be_lines),
         cmocka_unit_test(test_request__what_the_user_says_holds_for_the_built_in_prompts),
         cmocka_unit_test(test_request__a_length_left_open_is_the_leads_where_it_may_be),
