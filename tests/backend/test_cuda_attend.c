@@ -160,6 +160,7 @@ static void attend_giving(const struct step *step, const int *order, int count, 
                                    .scratch_bytes = scratch_bytes,
                                    .longest = longest,
                                    .processors = processors > 0 ? processors : device_processors(device_rig_open()),
+                                   .runs = 1,
                                    .overlaps = device_overlaps(device_rig_open())};
 
     attend_start(&launch, device_stream(device_rig_open()));
@@ -436,6 +437,7 @@ static void test_cuda_attend__tiles_have_the_same_bits_alone_and_together(void *
     check_tiles(4, 1, 128, slots, 3);
     check_tiles(20, 1, 72, slots, 3);
     check_tiles(6, 2, 16, whole_twice, 2);
+    check_tiles(33, 1, 8, slots, 3);
     device_rig_order(0);
 }
 

@@ -167,6 +167,7 @@ struct attend_launch {
     void *scratch;        /* [scratch_bytes], aligned to 256 */
     size_t scratch_bytes; /* rows that do not fit go in several launches; one must */
     int longest;          /* no row sees a place from here on */
+    int runs;             /* of rows of one slot, about: it chooses how blocks share keys, and no bits */
     int processors;       /* of the device */
     int overlaps;
 };

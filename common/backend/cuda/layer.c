@@ -231,6 +231,18 @@ int cuda_longest(const struct backend_context *context, const struct rows *rows,
     return min((longest + LONGEST_STEP - 1) / LONGEST_STEP * LONGEST_STEP, context->options.max_context);
 }
 
+/* Runs of rows of one slot in a part of a step. A step that is recorded is played with other rows, so it is not looked at. */
+static int runs_of(const struct rows *rows, int first, int count)
+{
+    int runs = 1;
+
+    if (rows->count <= KERNEL_ROWS)
+        return count;
+    for (int r = first + 1; r < first + count; r++)
+        runs += rows->slot[r] != rows->slot[r - 1];
+    return runs;
+}
+
 void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                  const struct rows *rows, const float *q, const struct cache_layer *cache, float *to)
 {
@@ -249,6 +261,7 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
                                        .overlaps = context_overlaps(context)};
 
         launch.longest = cuda_longest(context, rows, first, launch.rows.count);
+        launch.runs = runs_of(rows, first, launch.rows.count);
         attend_start(&launch, device_stream(context->device));
         device_launched(context->device, "attend");
     }

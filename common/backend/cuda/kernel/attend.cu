@@ -339,14 +339,14 @@ template <int passes, bool aligned, typename N, int together> void start(const s
                  shared_bytes(steps_of(work.launch.cache.head_dim, passes), together), stream, work.launch.overlaps, copy);
 }
 
-/* Tiles for which keys and values are read once: several where as many blocks are left as the device takes at once.
+/* Tiles for which keys and values are read once: several where rows of a slot have as many, and as many blocks are left as the device takes at once.
  */
 int together_of(const struct work &work)
 {
     const struct kernel_cache &cache = work.launch.cache;
     int queries = work.launch.rows.count * (cache.heads / cache.kv_heads), blocks = work.chunks * cache.kv_heads * (queries / (TOGETHER * ATTEND_QUERIES));
 
-    return cache.head_dim % 8 == 0 && cache.head_dim <= 2 * PASS && blocks >= 2 * work.launch.processors ? TOGETHER : 1;
+    return queries >= work.launch.runs * TOGETHER * ATTEND_QUERIES && cache.head_dim % 8 == 0 && cache.head_dim <= 2 * PASS && blocks >= 2 * work.launch.processors ? TOGETHER : 1;
 }
 
 /* N: what the cache's numbers lie in */
