@@ -249,8 +249,8 @@ int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_
 const char *options_version(void);
 
 /* Sets one sampling-related value of a request line by its snake_case name ("top_k"); `reason` on failure. 1 when there is such a
- * number, 0 when the name is unknown, -1 when the value does not fit. */
-int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size);
+ * number, 0 when the name is unknown, -1 when the value does not fit. A long double is exact for each whole number of 64 bits. */
+int options_set_number(struct options *options, const char *name, long double value, char *reason, size_t reason_size);
 /* What such a value may be, "a whole number from 1 to 128"; the name is known. */
 void options_number_expected(const char *name, char expected[OPTIONS_NUMBER_EXPECTED]);
 

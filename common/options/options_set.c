@@ -24,13 +24,13 @@ static enum status refuse(const char *where, const struct option_entry *entry, c
 }
 
 /* "a whole number from 0 to 32" */
-static void write_range(const struct option_entry *entry, double low, double high, char expected[OPTIONS_NUMBER_EXPECTED])
+static void write_range(const struct option_entry *entry, long double low, long double high, char expected[OPTIONS_NUMBER_EXPECTED])
 {
     if (entry->choices != NULL)
         snprintf(expected, OPTIONS_NUMBER_EXPECTED, "%s", entry->choices);
     else
         snprintf(expected, OPTIONS_NUMBER_EXPECTED,
-                 entry->kind == OPTION_DOUBLE ? "a number from %.10g to %.10g" : "a whole number from %.0f to %.0f", low, high);
+                 entry->kind == OPTION_DOUBLE ? "a number from %.10Lg to %.10Lg" : "a whole number from %.0Lf to %.0Lf", low, high);
 }
 
 static enum status set_number(struct options *options, const struct option_entry *entry, const char *text, const char *where)
@@ -200,10 +200,10 @@ static const struct option_entry *find_key(const char *name)
     return entry != NULL && entry->per_request ? entry : NULL;
 }
 
-/* 2^53: beyond it a number of JSON is not exact. */
-static double highest_of(const struct option_entry *entry)
+/* The largest whole number that is read from JSON is one of 64 bits with a sign. */
+static long double highest_of(const struct option_entry *entry)
 {
-    return entry->kind == OPTION_U64 ? 0x1p53 : entry->high;
+    return entry->kind == OPTION_U64 ? (long double)INT64_MAX : entry->high;
 }
 
 void options_number_expected(const char *name, char expected[OPTIONS_NUMBER_EXPECTED])
@@ -213,25 +213,25 @@ void options_number_expected(const char *name, char expected[OPTIONS_NUMBER_EXPE
     if (entry->kind == OPTION_FLAG)
         snprintf(expected, OPTIONS_NUMBER_EXPECTED, "true or false");
     else
-        write_range(entry, entry->kind == OPTION_U64 ? 0 : entry->low, highest_of(entry), expected);
+        write_range(entry, entry->low, highest_of(entry), expected);
 }
 
-int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size)
+int options_set_number(struct options *options, const char *name, long double value, char *reason, size_t reason_size)
 {
     const struct option_entry *entry = find_key(name);
 
     if (entry == NULL)
         return 0;
-    double low = entry->kind == OPTION_U64 ? 0 : entry->low;
-    if (!(value >= low && value <= highest_of(entry)) || (entry->kind != OPTION_DOUBLE && value != floor(value))) {
+    const int is_whole = value == floorl(value) && fabsl(value) <= (long double)INT64_MAX;
+    if (!(value >= entry->low && value <= highest_of(entry)) || (entry->kind != OPTION_DOUBLE && !is_whole)) {
         char expected[OPTIONS_NUMBER_EXPECTED];
 
         options_number_expected(name, expected);
-        snprintf(reason, reason_size, "%s is %.10g, expected %s", name, value, expected);
+        snprintf(reason, reason_size, is_whole ? "%s is %.0Lf, expected %s" : "%s is %.10Lg, expected %s", name, value, expected);
         return -1;
     }
     if (entry->kind == OPTION_DOUBLE)
-        *(double *)field(options, entry) = value;
+        *(double *)field(options, entry) = (double)value;
     else if (entry->kind == OPTION_U64)
         *(uint64_t *)field(options, entry) = (uint64_t)value;
     else

@@ -427,10 +427,10 @@ static void check_tiles(int heads, int kv_heads, int head_dim, const struct run 
     step_release(&step);
 }
 
+static const struct run slots[] = {{0, 120, 21, 0}, {1, 250, 40, 1}, {2, 3, 3, 0}};
+
 static void test_cuda_attend__tiles_have_the_same_bits_alone_and_together(void **state)
 {
-    static const struct run slots[] = {{0, 120, 21, 0}, {1, 250, 40, 1}, {2, 3, 3, 0}};
-
     (void)state;
     device_rig_order(5);
     check_tiles(9, 3, 64, slots, 3);
@@ -609,8 +609,8 @@ static void test_cuda_attend__a_value_that_is_not_finite_is_told_where_it_is_see
     step_release(&step);
 }
 
-/* All bytes, of random ones: subnormals, zeros of both signs, and numbers that are none. In the order of threads, too. */
-static void check_bytes(int heads, int kv_heads, int head_dim)
+/* All bytes, of random ones: subnormals, zeros of both signs, and numbers that are none. In the order of threads, and with tiles together, too. */
+static void check_bytes(int heads, int kv_heads, int head_dim, const struct run *runs, int run_count)
 {
     struct random random = {.state = (uint32_t)(heads * 100 + head_dim)};
     struct step step;
@@ -618,7 +618,7 @@ static void check_bytes(int heads, int kv_heads, int head_dim)
     float *expected, *to;
     size_t count, finite = 0;
 
-    step_init(&step, heads, kv_heads, head_dim, edges, 5);
+    step_init(&step, heads, kv_heads, head_dim, runs, run_count);
     count = (size_t)step.rows.count * row_count(&step);
     expected = zeroed(count, sizeof *expected);
     to = zeroed(count, sizeof *to);
@@ -638,11 +638,13 @@ static void check_bytes(int heads, int kv_heads, int head_dim)
     attend_all(&step, expected);
     for (unsigned seed = 0; seed < 3; seed++) {
         device_rig_order(seed);
+        processors = seed == 1 ? 1 : 0;
         step.bytes[0] = bytes[0];
         step.bytes[1] = bytes[1];
         attend_all(&step, to);
         assert_same_bits(to, expected, count);
     }
+    processors = 0;
     device_rig_order(0);
     for (size_t i = 0; i < count; i++)
         finite += isfinite(expected[i]) != 0;
@@ -657,12 +659,13 @@ static void check_bytes(int heads, int kv_heads, int head_dim)
 static void test_cuda_attend__a_cache_in_e4m3_is_one_in_bf16_of_the_same_numbers(void **state)
 {
     (void)state;
-    check_bytes(9, 3, 64);
-    check_bytes(4, 1, 128);
-    check_bytes(6, 2, 80);
-    check_bytes(3, 1, 18);
-    check_bytes(2, 1, 250);
-    check_bytes(3, 1, 256);
+    check_bytes(9, 3, 64, edges, 5);
+    check_bytes(4, 1, 128, edges, 5);
+    check_bytes(6, 2, 80, edges, 5);
+    check_bytes(3, 1, 18, edges, 5);
+    check_bytes(2, 1, 250, edges, 5);
+    check_bytes(3, 1, 256, edges, 5);
+    check_bytes(9, 3, 64, slots, 3);
 }
 
 int main(void)

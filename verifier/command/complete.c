@@ -218,8 +218,9 @@ static void say_if_rested(const struct job *job, const struct figures *figures, 
 }
 
 /* Says which shapes --tree auto chose. */
-static void say_shapes(const struct job *job, const struct figures *figures)
+static void say_shapes(const struct job *job, const struct lead *lead)
 {
+    const struct figures *figures = &lead->figures;
     char text[160] = "";
 
     if (job->options->rounds.shape.kind != TREE_AUTO || job->options->report.quiet)
@@ -232,8 +233,8 @@ static void say_shapes(const struct job *job, const struct figures *figures)
                      (long long)figures->shape_rounds[kind]);
         }
     if (figures->drafted_rounds > 0)
-        log_info("--tree %s: %lld of %lld rounds had drafts, by shape: %s", job->options->rounds.tree, (long long)figures->drafted_rounds,
-                 (long long)figures->rounds, text);
+        log_info("--tree %s: %lld of %lld rounds had drafts, by shape: %s; %s was the fastest in the end", job->options->rounds.tree,
+                 (long long)figures->drafted_rounds, (long long)figures->rounds, text, tree_shape_name(adaptive_shape_best(&lead->drafting.shape)));
     else
         log_info("--tree %s: no round had drafts, so no shape was tried", job->options->rounds.tree);
 }
@@ -292,7 +293,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
         TRY(measure(job, drafters, good, 1, &measuring, &solo)); /* solo first */
     job->team.shard.hash = 0;
     TRY(begin_output(job, requests));
-    show_begin(&show, requests);
+    show_begin(&show, requests, &job->output);
     status = pass(job, &lead, peers);
     audience_release(&audience);
     if (status != STATUS_DRAINED)
@@ -322,7 +323,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     fflush(stdout);
     warn_of_cost(job, &lead.figures, adaptive, known ? &terms : NULL);
     if (known && passes == NULL) {
-        say_shapes(job, &lead.figures);
+        say_shapes(job, &lead);
         say_if_rested(job, &lead.figures, &terms);
     }
     if (page != NULL)

@@ -9,13 +9,6 @@ static int has_result(void *state, int at)
     return output_has(audience->output, at);
 }
 
-static void skip(void *state, const struct request *request)
-{
-    const struct audience *audience = state;
-
-    show_skip(audience->show, request);
-}
-
 static void begin(void *state, const struct sequence *sequence)
 {
     const struct audience *audience = state;
@@ -80,7 +73,6 @@ void audience_init(struct audience *audience, struct output *output, struct show
     *audience = (struct audience){.output = output, .show = show, .beside = beside};
     audience->watch = (struct lead_watch){.state = audience,
                                           .has_result = has_result,
-                                          .skip = skip,
                                           .begin = begin,
                                           .read = count_read,
                                           .turn = turn,

@@ -48,6 +48,6 @@ void loading_end(struct loading *loading)
 
     progress_line_clear(&loading->line);
     if (loading->reading.files > 0)
-        log_debug("%.1f MB of %d file%s were read in %.1f s, %.3g MB/s", bytes, loading->reading.files, loading->reading.files == 1 ? "" : "s",
+        log_debug("%.1f MB of %d file%s were read in %.1f s, %.0f MB/s", bytes, loading->reading.files, loading->reading.files == 1 ? "" : "s",
                   seconds, seconds > 0 ? bytes / seconds : 0.0);
 }

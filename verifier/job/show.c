@@ -221,37 +221,45 @@ static void write_progress(const void *state, FILE *to)
     write_counts(show, seconds, to);
 }
 
-static void draw(struct show *show, int at_once)
+static void draw(struct show *show)
 {
     int is_last = show->bar && show->done == show->total && show->total > 0, is_long = show->total > 1 || show->read < show->reads;
 
     if (show->notes == NULL || show->text != NULL || !(show->bar || is_long))
         return;
-    if (is_last || at_once || progress_line_is_due(&show->progress))
+    if (is_last || progress_line_is_due(&show->progress))
         progress_line_tell(&show->progress, write_progress, show);
 }
 
-void show_begin(struct show *show, const struct request_list *requests)
-{
-    struct request_work work = request_work_of_all(requests);
-
-    show->total = requests->count;
-    show->reads = work.reads;
-    show->whole = work.reads + work.most;
-    show->started_ns = clock_ns();
-    show->progress = (struct progress_line){.to = show->notes, .redrawn = show->bar, .clears_errors = show->bar};
-    progress_line_begin(&show->progress, 1);
-    draw(show, 0);
-}
-
-void show_skip(struct show *show, const struct request *request)
+static void count_as_done(struct show *show, const struct request *request)
 {
     struct request_work work = request_work(request);
 
     show->done++;
     show->reads -= work.reads;
     show->whole -= work.reads + work.most;
-    draw(show, 0);
+}
+
+void show_begin(struct show *show, const struct request_list *requests, const struct output *kept)
+{
+    struct request_work work = request_work_of_all(requests);
+
+    show->total = requests->count;
+    show->reads = work.reads;
+    show->whole = work.reads + work.most;
+    for (int i = 0; kept != NULL && i < requests->count; i++)
+        if (output_has(kept, i))
+            count_as_done(show, &requests->request[i]);
+    show->started_ns = clock_ns();
+    show->progress = (struct progress_line){.to = show->notes, .redrawn = show->bar, .clears_errors = show->bar};
+    progress_line_begin(&show->progress, 1);
+    draw(show);
+}
+
+void show_skip(struct show *show, const struct request *request)
+{
+    count_as_done(show, request);
+    draw(show);
 }
 
 /* "reading the prompt, 1200 of 8000 tokens, about 20 s left" */
@@ -274,7 +282,7 @@ void show_read(struct show *show, int tokens)
 {
     show->read += tokens;
     show->past += tokens;
-    draw(show, show->bar && show->done > 0 && show->read == tokens); /* once that is counted which --resume has kept */
+    draw(show);
     if (show->unread != NULL && progress_line_is_due(&show->reading))
         progress_line_tell(&show->reading, write_reading, show);
 }
@@ -285,5 +293,5 @@ void show_progress(struct show *show, int finished, int tokens)
     show->tokens += tokens;
     show->past += tokens;
     if (finished > 0 || tokens > 0)
-        draw(show, 0);
+        draw(show);
 }

@@ -7,6 +7,7 @@
 
 #include "verifier/job/explain_page.h"
 #include "verifier/job/progress_line.h"
+#include "verifier/result/output.h"
 #include "verifier/round/sequence.h"
 #include "verifier/round/verify.h"
 #include <stdio.h>
@@ -34,8 +35,8 @@ struct show {
     struct utf8_stream stream;
 };
 
-/* Begins to count, over these requests; set up by the caller before. */
-void show_begin(struct show *show, const struct request_list *requests);
+/* Begins to count, over these requests; set up by the caller before. kept: what an earlier job has written of them, or NULL */
+void show_begin(struct show *show, const struct request_list *requests, const struct output *kept);
 /* This sequence's prompt is read from here on; it is shown when that is over, before its completion. */
 void show_prompt(struct show *show, const struct sequence *sequence);
 /* One round of the sequence whose text streams: its outcome, cut to `kept` tokens. */

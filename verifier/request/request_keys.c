@@ -50,13 +50,13 @@ static void write_all(char *words, size_t size)
 
 int request_keys_knows(const char *key)
 {
-    char name[NAME], words[REQUEST_KEYS_WORDS];
+    char name[NAME], unread[1];
     const char *known;
 
     for (int i = 0; (known = key_at(i, name)) != NULL; i++)
         if (strcmp(known, key) == 0)
             return 1;
-    return options_elsewhere(key, 1, words, sizeof words);
+    return options_elsewhere(key, 1, unread, sizeof unread);
 }
 
 int request_keys_explain(const char *key, char words[REQUEST_KEYS_WORDS])

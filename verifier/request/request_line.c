@@ -15,8 +15,6 @@
 #include "verifier/request/request_openai.h"
 #include "verifier/request/request_stop.h"
 #include <jansson.h>
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,19 +58,9 @@ static int is_flag(const char *key)
     return strcmp(key, "ignore_eos") == 0 || strcmp(key, "echo") == 0;
 }
 
-/* Exact beyond 2^53, where a double is not. */
-static void take_seed(struct request *request, const json_t *value)
+static long double number_of(const json_t *value)
 {
-    double real = json_real_value(value); /* 0 of another kind */
-
-    if (!json_is_number(value))
-        request_fail(request, "seed is %s, expected a whole number from 0 to %lld", kind_of(value), LLONG_MAX);
-    else if (json_integer_value(value) < 0)
-        request_fail(request, "seed is %lld, expected a whole number from 0 to %lld", (long long)json_integer_value(value), LLONG_MAX);
-    else if (real < 0 || real != floor(real) || real >= 0x1p63)
-        request_fail(request, "seed is %.17g, expected a whole number from 0 to %lld", real, LLONG_MAX);
-    else
-        request->sampling.seed = (uint64_t)(json_is_integer(value) ? json_integer_value(value) : (json_int_t)real);
+    return json_is_boolean(value) ? json_is_true(value) : json_is_integer(value) ? (long double)json_integer_value(value) : json_real_value(value);
 }
 
 static void take_number(struct request *request, const struct request_terms *terms, const char *key, const json_t *value)
@@ -89,7 +77,7 @@ static void take_number(struct request *request, const struct request_terms *ter
     char reason[160], words[REQUEST_KEYS_WORDS], expected[OPTIONS_NUMBER_EXPECTED];
     int known;
 
-    known = options_set_number(&options, key, json_is_boolean(value) ? json_is_true(value) : json_number_value(value), reason, sizeof reason);
+    known = options_set_number(&options, key, number_of(value), reason, sizeof reason);
     if (known == 0) {
         int is_elsewhere = request_keys_explain(key, words);
 
@@ -171,8 +159,6 @@ static enum status take_field(struct request *request, const struct request_term
         return request_encode(request, terms, json_string_value(value), json_string_length(value));
     if (strcmp(key, "accept") == 0)
         take_accept(request, value);
-    else if (strcmp(key, "seed") == 0)
-        take_seed(request, value);
     else if (strcmp(key, "prompt") != 0)
         take_number(request, terms, key, value);
     else
@@ -201,17 +187,30 @@ static enum status take_openai(struct request *request, const struct request_ter
     return status;
 }
 
+static const struct {
+    const char *key, *expected;
+} prompts[] = {{"prompt", "a text"}, {"prompt_tokens", "a list of token ids"}, {"messages", "a list of messages"}};
+
 static int count_prompts(const json_t *object)
 {
-    static const char *const keys[] = {"prompt", "prompt_tokens", "messages"};
     int count = 0;
 
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const json_t *value = json_object_get(object, keys[i]);
+    for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
+        const json_t *value = json_object_get(object, prompts[i].key);
 
         count += value != NULL && !json_is_null(value);
     }
     return count;
+}
+
+static void fail_prompts(struct request *request, const json_t *object)
+{
+    const int count = count_prompts(object);
+
+    for (size_t i = 0; count == 0 && i < sizeof prompts / sizeof *prompts; i++)
+        if (json_object_get(object, prompts[i].key) != NULL)
+            request_fail(request, "%s is null, expected %s", prompts[i].key, prompts[i].expected);
+    request_fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count);
 }
 
 static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)
@@ -226,10 +225,8 @@ static enum status take_object(struct request *request, const struct request_ter
     }
     json_object_foreach (object, key, value) /* keys first: a misspelt "prompt" is reported as an unknown key, and not as a missing prompt */
         TRY(take_field(request, terms, key, value));
-    if (count_prompts(object) == 0 && prompt != NULL)
-        request_fail(request, "prompt is null, expected a text");
-    else if (count_prompts(object) != 1)
-        request_fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count_prompts(object));
+    if (count_prompts(object) != 1)
+        fail_prompts(request, object);
     TRY(request_echo_complete(request, terms, json_string_value(prompt), json_string_length(prompt)));
     TRY(request_stop_complete(request, terms->options));
     return request_end_chat(request, terms);

@@ -21,6 +21,11 @@ enum tree_kind adaptive_shape_now(const struct adaptive_shape *shape)
     return kinds[shape->now];
 }
 
+enum tree_kind adaptive_shape_best(const struct adaptive_shape *shape)
+{
+    return kinds[shape->home];
+}
+
 static void use(struct adaptive_shape *shape, struct adaptive *adaptive, int which)
 {
     if (which == shape->now)

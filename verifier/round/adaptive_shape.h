@@ -26,6 +26,8 @@ struct adaptive_shape {
 void adaptive_shape_begin(struct adaptive_shape *shape, int ranks);
 /* What to ask of a drafter: the shape in use, and TREE_CHAIN where there is no choice. */
 enum tree_kind adaptive_shape_now(const struct adaptive_shape *shape);
+/* The fastest by what was measured: another one than that in use in a trial. */
+enum tree_kind adaptive_shape_best(const struct adaptive_shape *shape);
 /* To be called between adaptive_add_round and adaptive_choose: may go on with another shape. */
 void adaptive_shape_turn(struct adaptive_shape *shape, struct adaptive *adaptive, int sequences);
 

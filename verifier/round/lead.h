@@ -15,8 +15,7 @@
 /* The lead's callbacks: writing results, showing progress, checking. A member that is NULL is not called. */
 struct lead_watch {
     void *state;
-    int (*has_result)(void *state, int at); /* has an earlier job written the result of request `at`? */
-    void (*skip)(void *state, const struct request *request);       /* the request has a result already and is not run */
+    int (*has_result)(void *state, int at);                         /* has an earlier job written the result of request `at`? */
     void (*begin)(void *state, const struct sequence *sequence);    /* its prompt is about to be read */
     void (*read)(void *state, int tokens);                          /* so many more prompt tokens were read */
     void (*turn)(void *state, const struct figures *figures);       /* before each round, with the figures so far */

@@ -60,8 +60,6 @@ enum status lead_admit(struct lead *lead)
         struct sequence *sequence;
 
         if (has_result(lead, lead->queue.next)) {
-            if (lead->watch->skip != NULL)
-                lead->watch->skip(lead->watch->state, request);
             lead->figures.resumed++;
             lead->queue.next++;
         } else if (request->error != NULL) {

@@ -362,26 +362,10 @@ static void count_guesses(const struct text *text, const struct point *point, st
     }
 }
 
-/* How far down a tree goes whose every node has so many children, the best ones (SpecInfer, table 1, has its first level). */
-static void count_best(const struct text *text, const struct point *point, int children, struct share among[ALPHA_DEPTH])
-{
-    int sum[ALPHA_DEPTH] = {0}, weight[ALPHA_DEPTH] = {0};
-
-    for (int first = 0; first < text->generated; first++) {
-        int all = point[first].is_there;
-
-        for (int depth = 0; depth < ALPHA_DEPTH && first + depth < text->generated && all; depth++) {
-            weight[depth]++;
-            all = point[first + depth].bonus < children;
-            sum[depth] += all;
-        }
-    }
-    for (int depth = 0; depth < ALPHA_DEPTH; depth++)
-        share_add(&among[depth], sum[depth], weight[depth]);
-}
-
-/* What a text, which has ended, says of a draft. */
-static void count_places(const struct draft_side *draft, const struct text *text, const struct point *point, struct alpha_figures *figures)
+/* What a text, which has ended, says of a draft's places where all before them were accepted, or where `children` is not 0 of a tree whose every node
+ * has so many, the best ones: where the target's token was among them (SpecInfer, table 1, has its first level). */
+static void count_places(const struct draft_side *draft, const struct text *text, const struct point *point, int children,
+                         struct share place[ALPHA_DEPTH])
 {
     double sum[ALPHA_DEPTH] = {0}, weight[ALPHA_DEPTH] = {0};
 
@@ -390,12 +374,12 @@ static void count_places(const struct draft_side *draft, const struct text *text
 
         for (int depth = 0; depth < ALPHA_DEPTH && first + depth < text->generated && all > 0; depth++) {
             weight[depth] += all;
-            all *= accepted_at(draft, text, point, first, depth);
+            all *= children > 0 ? point[first + depth].bonus < children : accepted_at(draft, text, point, first, depth);
             sum[depth] += all;
         }
     }
     for (int depth = 0; depth < ALPHA_DEPTH; depth++)
-        share_add(&figures->place[depth], sum[depth], weight[depth]);
+        share_add(&place[depth], sum[depth], weight[depth]);
 }
 
 static void count_text(struct alpha *alpha, const struct text *text)
@@ -417,10 +401,10 @@ static void count_text(struct alpha *alpha, const struct text *text)
         share_add(&figures->agreement, agreed, there);
         share_add(&figures->support, support, there);
         share_add(&figures->proposals, there, text->generated);
-        count_places(&alpha->draft[d], text, point, figures);
+        count_places(&alpha->draft[d], text, point, 0, figures->place);
         count_guesses(text, point, figures);
         for (int n = 0; n < ALPHA_BEST && alpha->draft[d].has_rows; n++)
-            count_best(text, point, n + 1, figures->among[n]);
+            count_places(&alpha->draft[d], text, point, n + 1, figures->among[n]);
     }
     alpha->result->texts++;
 }

@@ -216,6 +216,14 @@ static void print_share(const struct share *share)
     alpha_command_print(share_mean(share));
 }
 
+/* least: what came seldomer is not told */
+static void print_places(const struct share place[ALPHA_DEPTH], double least)
+{
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        alpha_command_print(place[shown[i]].weight >= least ? share_mean(&place[shown[i]]) : NAN);
+    putchar('\n');
+}
+
 static void print_result(const struct command *command, const struct alpha_result *result)
 {
     printf("%d tokens of the target's own in %d text%s, temperature %g", result->tokens, result->texts, result->texts == 1 ? "" : "s",
@@ -237,15 +245,19 @@ static void print_result(const struct command *command, const struct alpha_resul
         printf("  ");
         print_share(&figures->proposals);
         printf(" %6.3f  ", figures->c);
-        for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-            print_share(&figures->place[shown[i]]);
-        putchar('\n');
+        print_places(figures->place, 0);
     }
     printf("alpha: what p and q share, the part of drafts that is accepted; error: its standard error over texts; greedy: one likeliest token;\n"
            "drafts: places where it proposes; c: a step of its own over one of the target's; a place: where all before it were accepted.\n");
 }
 
-/* How wide a tree pays: of a draft that copies its choices are not known here. */
+/* Are the choices of the draft known, and not only the text that it copies? */
+static int knows_choices(const struct alpha_figures *figures)
+{
+    return figures->among[0]->texts > 0;
+}
+
+/* How wide a tree pays. */
 static void print_best(const struct command *command, const struct alpha_result *result)
 {
     printf("\nThe target's token is among a draft's first 1, 2, 3 .. choices (--tree):\n%-32s", "draft");
@@ -258,7 +270,7 @@ static void print_best(const struct command *command, const struct alpha_result 
         printf("%-32s", name_of(command, d).text);
         for (int n = 0; n < ALPHA_GUESSES; n++) {
             among += share_mean(&result->draft[d].bonus[n]);
-            alpha_command_print(among > 0 ? among : NAN);
+            alpha_command_print(knows_choices(&result->draft[d]) ? among : NAN);
         }
         putchar('\n');
     }
@@ -271,14 +283,9 @@ static void print_depths(const struct command *command, const struct alpha_resul
            "%-32s  N  at place 1, 2, 3, 4, 6, 8\n",
            "draft");
     for (int d = 0; d < command->terms.drafts; d++)
-        for (int n = 0; n < ALPHA_BEST && (n == 0 || result->draft[d].among[n]->texts > 0); n++) {
+        for (int n = 0; n < ALPHA_BEST && (n == 0 || knows_choices(&result->draft[d])); n++) {
             printf("%-32s  %d  ", n == 0 ? name_of(command, d).text : "", n + 1);
-            for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-                const struct share *share = &result->draft[d].among[n][shown[i]];
-
-                alpha_command_print(share->weight >= FEW ? share_mean(share) : NAN);
-            }
-            putchar('\n');
+            print_places(result->draft[d].among[n], FEW);
         }
 }
 
@@ -338,8 +345,8 @@ static json_t *running_ahead_json(const struct alpha_figures *figures)
     json_t *corrected = json_array(), *bonus = json_array(), *steps = json_array();
 
     for (int n = 0; n < ALPHA_GUESSES; n++) {
-        json_array_append_new(corrected, alpha_command_number(share_mean(&figures->corrected[n])));
-        json_array_append_new(bonus, alpha_command_number(share_mean(&figures->bonus[n])));
+        json_array_append_new(corrected, alpha_command_number(knows_choices(figures) ? share_mean(&figures->corrected[n]) : NAN));
+        json_array_append_new(bonus, alpha_command_number(knows_choices(figures) ? share_mean(&figures->bonus[n]) : NAN));
     }
     for (int i = 0; i < ALPHA_ROWS; i++)
         json_array_append_new(steps, json_pack("{s:i, s:f}", "rows", alpha_rows[i], "us", figures->step_us[i]));

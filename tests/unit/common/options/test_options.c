@@ -924,9 +924,9 @@ static void test_options_set_number__takes_what_a_request_may_set(void **state)
     assert_taken("", &options);
     assert_int_equal(options_set_number(&options, "top_k", 5, reason, sizeof reason), 1);
     assert_int_equal(options_set_number(&options, "temperature", 0.25, reason, sizeof reason), 1);
-    assert_int_equal(options_set_number(&options, "seed", 0x1p53, reason, sizeof reason), 1);
+    assert_int_equal(options_set_number(&options, "seed", (long double)INT64_MAX, reason, sizeof reason), 1);
     assert_int_equal(options.request.sampling.top_k, 5);
-    assert_true(options.request.sampling.temperature == 0.25 && options.request.sampling.seed == (uint64_t)1 << 53);
+    assert_true(options.request.sampling.temperature == 0.25 && options.request.sampling.seed == INT64_MAX);
     assert_int_equal(options_set_number(&options, "top-k", 5, reason, sizeof reason), 0);
     assert_int_equal(options_set_number(&options, "threads", 5, reason, sizeof reason), 0);
     assert_int_equal(options_set_number(&options, "nothing", 5, reason, sizeof reason), 0);
@@ -937,9 +937,9 @@ static void test_options_set_number__refuses_what_does_not_fit(void **state)
 {
     static const struct {
         const char *name;
-        double value;
+        long double value;
     } bad[] = {{"top_k", 0.5},       {"top_k", -1},  {"top_k", NAN},   {"temperature", NAN}, {"temperature", INFINITY},
-               {"seed", -1},         {"seed", 1.5},  {"seed", NAN},    {"seed", INFINITY},   {"seed", 0x1p64},
+               {"seed", -1},         {"seed", 1.5},  {"seed", NAN},    {"seed", INFINITY},   {"seed", 0x1p63L},
                {"max_tokens", 1e12}, {"top_p", 1.5}, {"ignore_eos", 2}};
     struct options options, before;
 

@@ -24,7 +24,7 @@ static void open_rig(struct rig *rig)
 {
     memset(rig, 0, sizeof *rig);
     audience_init(&rig->audience, &rig->output, &rig->show, NULL);
-    show_begin(&rig->show, &requests);
+    show_begin(&rig->show, &requests, NULL);
 }
 
 /* A completion of the line has ended. */
@@ -61,14 +61,13 @@ static void test_audience__a_line_is_done_when_all_of_it_is(void **state)
     audience_release(&rig.audience);
 }
 
-/* An earlier job has its result, or it is wrong: all of it is over at once. */
-static void test_audience__a_line_that_is_skipped_is_skipped_whole(void **state)
+static void test_audience__a_line_that_is_wrong_is_over_at_once(void **state)
 {
     struct rig rig;
 
     (void)state;
     open_rig(&rig);
-    (rig.audience.watch.skip)(&rig.audience, &asked[0]);
+    assert_int_equal(rig.audience.watch.end(&rig.audience, &asked[0], NULL), STATUS_OK);
     assert_int_equal(rig.show.done, 1);
     assert_int_equal(rig.show.reads, 1);
     assert_int_equal(rig.show.whole, 1 + 4);
@@ -94,7 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_audience__a_line_is_done_when_all_of_it_is),
-        cmocka_unit_test(test_audience__a_line_that_is_skipped_is_skipped_whole),
+        cmocka_unit_test(test_audience__a_line_that_is_wrong_is_over_at_once),
         cmocka_unit_test(test_audience__what_is_left_of_lines_is_forgotten),
     };
 

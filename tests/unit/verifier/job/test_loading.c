@@ -114,7 +114,7 @@ static void test_loading__verbose_says_what_was_read(void **state)
     capture_begin(&capture);
     read_model(0, 2000);
     capture_end(&capture, line, sizeof line);
-    capture_assert_one_line(line, "17600.0 MB of 8 files were read in 2.0 s, 8.8e+03 MB/s");
+    capture_assert_one_line(line, "17600.0 MB of 8 files were read in 2.0 s, 8800 MB/s");
     log_init("test", LOG_INFO);
 }
 

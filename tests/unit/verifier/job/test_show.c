@@ -44,7 +44,7 @@ static void test_show__prompts_are_counted_apart(void **state)
     struct sequence ended = {.request = &asked[0]};
 
     (void)state;
-    show_begin(&show, &requests);
+    show_begin(&show, &requests, NULL);
     assert_int_equal(show.reads, 160); /* not that of the one that asks for nothing */
     assert_int_equal(show.whole, 300);
     assert_says(&show, 10, 100, 0, "0 of 5 prompts, about 20 s left, 0 tokens, 0 tokens/s, 100 of 160 prompt tokens read\n");
@@ -53,7 +53,7 @@ static void test_show__prompts_are_counted_apart(void **state)
     show_end(&show, &ended);
     show_progress(&show, 1, 0);
     show_skip(&show, &asked[2]);
-    show_skip(&show, &asked[1]); /* its result was there */
+    show_skip(&show, &asked[1]);
     assert_int_equal(show.whole, 250);
     assert_says(&show, 150, 0, 30, "3 of 5 prompts, about 58 s left, 50 tokens, 0.3 tokens/s, 100 of 140 prompt tokens read\n");
     assert_says(&show, 36000, 40, 0, "3 of 5 prompts, about 1 h 21 min left, 50 tokens, 0.0 tokens/s\n");
@@ -65,7 +65,7 @@ static void test_show__too_little_says_nothing_of_what_is_left(void **state)
     struct show show = {.total = 5};
 
     (void)state;
-    show_begin(&show, &requests);
+    show_begin(&show, &requests, NULL);
     assert_says(&show, 600, 2, 0, "0 of 5 prompts, 0 tokens, 0 tokens/s, 2 of 160 prompt tokens read\n");
     assert_says(&show, 9, 98, 0, "0 of 5 prompts, 0 tokens, 0 tokens/s, 100 of 160 prompt tokens read\n");
 }
@@ -78,9 +78,26 @@ static void test_show__a_bar_stands_from_the_start(void **state)
     struct show show = {.total = 5, .bar = 1, .notes = open_memstream(&text, &size)};
 
     (void)state;
-    show_begin(&show, &requests);
+    show_begin(&show, &requests, NULL);
     fclose(show.notes);
     assert_string_equal(text, "\r\033[K\033[?7l[                    ] 0/5, 0 tokens, 0 tokens/s, 0 of 160 prompt tokens read \033[?7h");
+    free(text);
+}
+
+/* Of what an earlier job has written no line says that it is yet to be read. */
+static void test_show__what_is_kept_counts_from_the_start(void **state)
+{
+    struct journal_place place[5] = {[0] = {.bytes = 1}, [2] = {.bytes = 1}, [3] = {.bytes = 1}};
+    const struct output kept = {.journaled = 1, .journal.place = place};
+    char *text = NULL;
+    size_t size;
+    struct show show = {.bar = 1, .notes = open_memstream(&text, &size)};
+
+    (void)state;
+    show_begin(&show, &requests, &kept);
+    fclose(show.notes);
+    assert_string_equal(text, "\r\033[K\033[?7l[############        ] 3/5, 0 tokens, 0 tokens/s, 0 of 60 prompt tokens read \033[?7h");
+    assert_int_equal(show.whole, 150);
     free(text);
 }
 
@@ -185,7 +202,7 @@ static void test_show__one_prompt_is_counted_while_it_is_read(void **state)
     struct show show = {0};
 
     (void)state;
-    show_begin(&show, &one);
+    show_begin(&show, &one, NULL);
     assert_says(&show, 10, 60, 0, "0 of 1 prompts, about 15 s left, 0 tokens, 0 tokens/s, 60 of 100 prompt tokens read\n");
     assert_says(&show, 20, 40, 0, "");
 }
@@ -196,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_show__prompts_are_counted_apart),
         cmocka_unit_test(test_show__too_little_says_nothing_of_what_is_left),
         cmocka_unit_test(test_show__a_bar_stands_from_the_start),
+        cmocka_unit_test(test_show__what_is_kept_counts_from_the_start),
         cmocka_unit_test(test_show__a_long_prompt_is_a_line_that_the_text_clears),
         cmocka_unit_test(test_show__a_long_prompt_is_a_line_every_five_seconds),
         cmocka_unit_test(test_show__one_prompt_is_counted_while_it_is_read),

@@ -468,19 +468,22 @@ static void test_request__seeds_are_whole_up_to_the_last(void **state)
 
 static void test_request__what_is_null_is_not_set(void **state)
 {
-    struct request_list list = read_text("{\"prompt\": \"a\", \"n\": null, \"temperature\": null, \"seed\": null, \"accept\": null, \"suffix\": null, "
-                                         "\"messages\": null, \"prompt_tokens\": null, \"logit_bias\": null, \"echo\": null}\n{\"prompt\": \"a\"}\n"
-                                         "{\"prompt\": null}\n{\"prompt\": \"a\", \"suffix\": \"b\"}\n");
+    struct request_list list =
+        read_text("{\"prompt\": \"a\", \"n\": null, \"temperature\": null, \"seed\": null, \"accept\": null, \"suffix\": null, "
+                  "\"messages\": null, \"prompt_tokens\": null, \"logit_bias\": null, \"echo\": null}\n{\"prompt\": \"a\"}\n"
+                  "{\"prompt\": null}\n{\"prompt_tokens\": null}\n{\"messages\": null}\n{\"prompt\": \"a\", \"suffix\": \"b\"}\n");
 
     (void)state;
     assert_null(list.request[0].error);
     assert_int_equal(list.request[0].prompt_count, list.request[1].prompt_count);
     assert_memory_equal(&list.request[0].sampling, &list.request[1].sampling, sizeof list.request[0].sampling);
     assert_int_equal(list.request[0].choices, list.request[1].choices);
-    assert_non_null(list.request[2].error);
+    for (int i = 2; i < 6; i++)
+        assert_non_null(list.request[i].error);
     assert_non_null(strstr(list.request[2].error, "line 3: prompt is null, expected a text"));
-    assert_non_null(list.request[3].error);
-    assert_non_null(strstr(list.request[3].error, "key \"suffix\" is not supported"));
+    assert_non_null(strstr(list.request[3].error, "line 4: prompt_tokens is null, expected a list of token ids"));
+    assert_non_null(strstr(list.request[4].error, "line 5: messages is null, expected a list of messages"));
+    assert_non_null(strstr(list.request[5].error, "key \"suffix\" is not supported"));
     request_release(&list);
 }
 

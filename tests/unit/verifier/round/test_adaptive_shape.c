@@ -148,6 +148,7 @@ static void test_adaptive_shape__the_fastest_one_is_found_and_kept(void **state)
             assert_in_range(drafted, 4, ROUNDS / 20);
         } else {
             assert_true(job.late[machine->best] > 0.9 * late && drafted > 0.9 * ROUNDS);
+            assert_int_equal(adaptive_shape_best(&job.shape), machine->best);
             for (int kind = 0; kind <= TREE_SEQUOIA; kind++)
                 assert_true(job.rounds[kind] >= 16); /* each had its trial */
         }
