@@ -78,11 +78,12 @@ static void test_switches__are_words_of_which_any_other_is_refused(void **state)
         const char *words, *told;
         struct switches expected;
     } cases[] = {
-        {NULL, "", {0, 0, 0}},
-        {"", "", {0, 0, 0}},
-        {"nooverlap", ", without overlapping kernels", {1, 0, 0}},
-        {"nograph,", ", without recorded steps", {0, 1, 0}},
-        {"nooneshot,nooverlap,nograph", ", without overlapping kernels, recorded steps, one-shot sums", {1, 1, 1}},
+        {NULL, "", {0, 0, 0, 0}},
+        {"", "", {0, 0, 0, 0}},
+        {"nooverlap", ", without overlapping kernels", {1, 0, 0, 0}},
+        {"nograph,", ", without recorded steps", {0, 1, 0, 0}},
+        {"noclusters", ", without clusters of blocks", {0, 0, 0, 1}},
+        {"noclusters,nooneshot,nooverlap,nograph", ", without overlapping kernels, recorded steps, one-shot sums, clusters of blocks", {1, 1, 1, 1}},
     };
     static const char *const wrong[] = {"nooverlaps", "no", "nograph nooneshot", "nograph,,nooverlap", ",", "NOGRAPH"};
     struct switches switches;
@@ -100,7 +101,7 @@ static void test_switches__are_words_of_which_any_other_is_refused(void **state)
         capture_begin(&capture);
         assert_int_equal(switches_read(wrong[i], &switches), STATUS_USAGE);
         capture_end(&capture, text, sizeof text);
-        capture_assert_one_line(text, "expected some of nooverlap, nograph and nooneshot, separated by commas");
+        capture_assert_one_line(text, "expected some of nooverlap, nograph, nooneshot and noclusters, separated by commas");
     }
 }
 

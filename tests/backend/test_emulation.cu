@@ -73,6 +73,20 @@ static __global__ void meet_in_parts(int *to)
     __syncthreads();
 }
 
+/* Each block has what another one of its four began with. */
+static __global__ void turn_blocks_round(const int *from, int *to, int meets_before, int meets_behind)
+{
+    SHARED(shared);
+    int *all = (int *)(void *)shared, i = (int)threadIdx.x, base = (int)(blockIdx.x * blockDim.x);
+
+    all[i] = from[base + i];
+    if (meets_before)
+        cluster_meet();
+    to[base + i] = cluster_of(all, 3 - (int)blockIdx.x % 4)[(int)blockDim.x - 1 - i];
+    if (meets_behind)
+        cluster_meet();
+}
+
 static __global__ void see_shared(float *to)
 {
     SHARED(shared);
@@ -166,6 +180,32 @@ static void test_emulation__parts_of_a_block_meet_apart(void **)
     emulation_order(0);
 }
 
+/* How many numbers are wrong in two clusters of four blocks, by some orders. */
+static int wrong_of_clusters(int meets_before, int meets_behind)
+{
+    int from[8 * THREADS], to[8 * THREADS], wrong = 0;
+    const int *source = from;
+    int *target = to;
+
+    for (int i = 0; i < 8 * THREADS; i++)
+        from[i] = i;
+    for (unsigned seed = 0; seed < 6; seed++) {
+        emulation_order(seed);
+        LAUNCH_TOGETHER(turn_blocks_round, 4, 8, THREADS, THREADS * sizeof(int), NULL, 0, source, target, meets_before, meets_behind);
+        for (int i = 0; i < 8 * THREADS; i++)
+            wrong += to[i] != i / (4 * THREADS) * 4 * THREADS + 4 * THREADS - 1 - i % (4 * THREADS);
+    }
+    emulation_order(0);
+    return wrong;
+}
+
+static void test_emulation__blocks_of_a_cluster_read_each_others_memory(void **)
+{
+    assert_int_equal(wrong_of_clusters(1, 1), 0);
+    assert_true(wrong_of_clusters(0, 1) > 0);
+    assert_true(wrong_of_clusters(1, 0) > 0); /* of a block that has ended nothing is left */
+}
+
 static void test_emulation__shared_memory_begins_as_nan(void **)
 {
     float to[THREADS], *target = to;
@@ -184,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_emulation__a_warp_exchanges_among_its_own),
         cmocka_unit_test(test_emulation__who_has_left_is_not_waited_for),
         cmocka_unit_test(test_emulation__parts_of_a_block_meet_apart),
+        cmocka_unit_test(test_emulation__blocks_of_a_cluster_read_each_others_memory),
         cmocka_unit_test(test_emulation__shared_memory_begins_as_nan),
     };
 

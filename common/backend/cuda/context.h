@@ -36,7 +36,7 @@ struct backend_context {
     struct arena scratch; /* of the device */
     struct row_arrays rows;
     float *qkv;    /* [max_rows][max_qkv] */
-    uint16_t *rounded; /* [max_rows][max_hidden] of the type of some weights, for wide.cu */
+    uint16_t *rounded; /* [max_rows][max_hidden] of the type of some weights, for wide*.cu */
     float *norm_scale; /* [max_rows], the same */
     float *logits; /* [max_outputs][max_vocab] */
     int logits_columns; /* of the last head, */
@@ -75,6 +75,8 @@ struct backend_context {
 
 /* Whether kernels are to begin before the one ahead of them has ended. */
 int context_overlaps(const struct backend_context *context);
+/* Whether blocks are to read each other's shared memory. */
+int context_clusters(const struct backend_context *context);
 /* Makes the last head store its logits where it has not: it runs again, on the same rows. */
 void context_keep_logits(struct backend_context *context);
 

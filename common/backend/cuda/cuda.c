@@ -12,6 +12,11 @@ int context_overlaps(const struct backend_context *context)
     return device_overlaps(context->device) && !context->switches.no_overlap;
 }
 
+int context_clusters(const struct backend_context *context)
+{
+    return device_clusters(context->device) && !context->switches.no_clusters;
+}
+
 static const char *cuda_describe(const struct backend_context *context)
 {
     return context->description;
@@ -73,9 +78,11 @@ enum status cuda_prepare_layout(struct backend_context *context, int layout)
         return STATUS_OK;
     progress_made("loading the device's kernels");
     error = linear_prepare(layout, device_block_bytes(context->device));
+    error = error != 0 ? error : wide_prepare(layout);
+    error = error != 0 || !context_clusters(context) ? error : wide_clusters_prepare(layout);
     progress_made(NULL);
     context->prepared |= 1u << layout;
-    return tell_refusal(context, error != 0 ? error : wide_prepare(layout));
+    return tell_refusal(context, error);
 }
 
 static enum status prepare_kernels(struct backend_context *context)

@@ -14,7 +14,7 @@ struct device {
     int index;
     int processors;
     int shared_bytes, block_bytes;
-    int overlaps;
+    int overlaps, clusters;
     cudaStream_t stream;
     char name[256];
     char place[32];
@@ -107,6 +107,7 @@ static enum status look(struct device *device)
     device->shared_bytes = (int)properties.sharedMemPerMultiprocessor;
     device->block_bytes = (int)properties.sharedMemPerBlockOptin;
     device->overlaps = properties.major >= 9;
+    device->clusters = properties.major >= 9 && properties.major < 12; /* later ones for desktops have clusters of one block */
     memcpy(device->name, properties.name, sizeof device->name);
     device->name[sizeof device->name - 1] = '\0';
     write_uuid(&properties.uuid, device->uuid);
@@ -190,6 +191,11 @@ int device_block_bytes(const struct device *device)
 int device_overlaps(const struct device *device)
 {
     return device->overlaps;
+}
+
+int device_clusters(const struct device *device)
+{
+    return device->clusters;
 }
 
 struct CUstream_st *device_stream(const struct device *device)

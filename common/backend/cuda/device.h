@@ -42,6 +42,8 @@ int device_shared_bytes(const struct device *device);
 int device_block_bytes(const struct device *device);
 /* Whether a kernel may begin before the one ahead of it in the stream has ended (programmatic dependent launch). */
 int device_overlaps(const struct device *device);
+/* Whether eight blocks can run together and read each other's shared memory (thread block clusters). */
+int device_clusters(const struct device *device);
 struct CUstream_st *device_stream(const struct device *device);
 /* Bytes free and in all. STATUS_INTERNAL when the device does not say. */
 enum status device_memory_left(struct device *device, size_t *free_bytes, size_t *all_bytes);

@@ -155,6 +155,11 @@ int device_overlaps(const struct device *device)
     return 1;
 }
 
+int device_clusters(const struct device *device)
+{
+    return device->index != SMALL; /* sm_89 */
+}
+
 struct CUstream_st *device_stream(const struct device *device)
 {
     (void)device;

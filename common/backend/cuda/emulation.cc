@@ -1,4 +1,4 @@
-/* One process thread runs all: blocks one after the other, the threads of a block as fibers that give way at barriers. A fiber is made once and
+/* One process thread runs all: clusters of blocks one after the other, their threads as fibers that give way at barriers. A fiber is made once and
  * runs a thread of one block after another. It is entered by ucontext and from then on by the compiler's own longjmp, which makes no system call. The
  * address sanitizer is told of every switch; its own longjmp and swapcontext would forget what is poisoned on a stack, and take longer for it than
  * the kernels. */
@@ -31,8 +31,8 @@ struct device_graph {
 
 namespace
 {
-enum { WARP = 32, MOST_THREADS = 1024, STACK_BYTES = 256 << 10, EXCHANGE_BYTES = 64, PLACES = 2 };
-enum waiting { RUNNING, AT_WARP, AT_BLOCK, ENDED, AT_PLACE /* and those after it */ };
+enum { WARP = 32, MOST_THREADS = 1024, MOST_CLUSTER = 8, STACK_BYTES = 256 << 10, EXCHANGE_BYTES = 64, PLACES = 2 };
+enum waiting { RUNNING, AT_WARP, AT_BLOCK, AT_CLUSTER, ENDED, AT_PLACE /* and those after it */ };
 
 struct copy {
     void *to;
@@ -47,6 +47,7 @@ struct fiber {
     void *stack;
     size_t stack_bytes;
     void *fake_stack; /* the sanitizer's */
+    struct block *block;
     dim3 thread;
     enum waiting waiting;
     unsigned exchanges;
@@ -59,15 +60,26 @@ struct warp {
 };
 
 struct block {
-    int threads, arrived, ended;
+    dim3 number;
+    unsigned char *shared;
+    int first;            /* of its fibers */
+    int arrived, ended;
     int met[PLACES]; /* threads that wait there */
+};
+
+/* Blocks that run together: the fibers of one lie behind those of another, and so do its warps. */
+struct cluster {
+    int blocks, threads; /* of a block, */
+    int arrived, ended;  /* and of all */
+    size_t shared_bytes; /* of a block */
     struct fiber *current;
     const std::function<void()> *body;
 };
 
-struct fiber fibers[MOST_THREADS];
-struct warp warps[MOST_THREADS / WARP];
-struct block block;
+struct fiber fibers[MOST_CLUSTER * MOST_THREADS];
+struct warp warps[MOST_CLUSTER * MOST_THREADS / WARP];
+struct block blocks[MOST_CLUSTER];
+struct cluster cluster;
 struct fiber scheduler;
 struct device_graph *recording;
 bool refuses_recordings;
@@ -128,7 +140,7 @@ __attribute__((noinline, no_sanitize("address"))) void switch_to(struct fiber *f
 
 void give_way(enum waiting waiting)
 {
-    struct fiber *self = block.current;
+    struct fiber *self = cluster.current;
 
     self->waiting = waiting;
     switch_to(self, &scheduler);
@@ -146,13 +158,25 @@ void release_warp(int w)
             fibers[i].waiting = RUNNING;
 }
 
-void release_block()
+void release_block(struct block *block)
 {
-    if (block.arrived == 0 || block.arrived + block.ended < block.threads)
+    if (block->arrived == 0 || block->arrived + block->ended < cluster.threads)
         return;
-    block.arrived = 0;
-    for (int i = 0; i < block.threads; i++)
+    block->arrived = 0;
+    for (int i = block->first; i < block->first + cluster.threads; i++)
         if (fibers[i].waiting == AT_BLOCK)
+            fibers[i].waiting = RUNNING;
+}
+
+void release_cluster()
+{
+    int threads = cluster.blocks * cluster.threads;
+
+    if (cluster.arrived == 0 || cluster.arrived + cluster.ended < threads)
+        return;
+    cluster.arrived = 0;
+    for (int i = 0; i < threads; i++)
+        if (fibers[i].waiting == AT_CLUSTER)
             fibers[i].waiting = RUNNING;
 }
 
@@ -160,18 +184,20 @@ void begin_fiber()
 {
     ARRIVE(NULL);
     for (;;) {
-        (*block.body)();
-        if (!block.current->copies.empty())
+        (*cluster.body)();
+        if (!cluster.current->copies.empty())
             fault("a thread ends before what it copies has come");
-        warps[index_of(block.current) / WARP].ended++;
-        block.ended++;
+        warps[index_of(cluster.current) / WARP].ended++;
+        if (++cluster.current->block->ended == cluster.threads)
+            memset(cluster.current->block->shared, 0xff, cluster.shared_bytes); /* it is another block's by now */
+        cluster.ended++;
         give_way(ENDED); /* up to the next block */
     }
 }
 
-void prepare(int i, dim3 size)
+void prepare(struct block *block, int i, dim3 size)
 {
-    struct fiber *fiber = &fibers[i];
+    struct fiber *fiber = &fibers[block->first + i];
 
     if (fiber->stack == NULL) {
         fiber->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -180,6 +206,7 @@ void prepare(int i, dim3 size)
             fault("no memory for a thread's stack");
     }
     fiber->thread = dim3((unsigned)i % size.x, (unsigned)i / size.x % size.y, (unsigned)i / size.x / size.y);
+    fiber->block = block;
     fiber->waiting = RUNNING;
     fiber->exchanges = 0;
     if (fiber->entered)
@@ -193,11 +220,16 @@ void prepare(int i, dim3 size)
 
 void run_fiber(int i)
 {
-    block.current = &fibers[i];
+    struct block *block = fibers[i].block;
+
+    cluster.current = &fibers[i];
     emulation_now.thread = fibers[i].thread;
+    emulation_now.block = block->number;
+    emulation_now.shared = block->shared;
     switch_to(&scheduler, &fibers[i]);
     release_warp(i / WARP);
-    release_block();
+    release_block(block);
+    release_cluster();
 }
 
 /* Runs each lane of the warp that can go on; returns how many could. */
@@ -220,22 +252,37 @@ bool runs_ahead()
     return order_seed > 1 && order_seed % 2 == 1;
 }
 
-void run_block(dim3 size)
+void begin_block(struct block *block, int number, dim3 grid, dim3 size)
 {
-    block.threads = (int)(size.x * size.y * size.z);
-    block.arrived = block.ended = 0;
-    memset(block.met, 0, sizeof block.met);
-    for (int w = 0; w * WARP < block.threads; w++) {
-        warps[w].lanes = block.threads - w * WARP < WARP ? block.threads - w * WARP : WARP;
-        warps[w].arrived = warps[w].ended = 0;
-        memset(warps[w].given, 0, sizeof warps[w].given);
+    int first = number % cluster.blocks * cluster.threads;
+
+    block->number = dim3((unsigned)number % grid.x, (unsigned)number / grid.x % grid.y, (unsigned)number / grid.x / grid.y);
+    block->first = first;
+    block->arrived = block->ended = 0;
+    memset(block->met, 0, sizeof block->met);
+    memset(block->shared, 0xff, cluster.shared_bytes);
+    for (int i = 0; i < cluster.threads; i += WARP) {
+        struct warp *warp = &warps[(first + i) / WARP];
+
+        warp->lanes = cluster.threads - i < WARP ? cluster.threads - i : WARP;
+        warp->arrived = warp->ended = 0;
+        memset(warp->given, 0, sizeof warp->given);
     }
-    for (int i = 0; i < block.threads; i++)
-        prepare(i, size);
-    while (block.ended < block.threads) {
+    for (int i = 0; i < cluster.threads; i++)
+        prepare(block, i, size);
+}
+
+void run_cluster(int number, dim3 grid, dim3 size)
+{
+    int threads = cluster.blocks * cluster.threads;
+
+    cluster.arrived = cluster.ended = 0;
+    for (int b = 0; b < cluster.blocks; b++)
+        begin_block(&blocks[b], number * cluster.blocks + b, grid, size);
+    while (cluster.ended < threads) {
         int ran = 0;
 
-        for (int i : ordered(block.threads)) {
+        for (int i : ordered(threads)) {
             if (fibers[i].waiting != RUNNING)
                 continue;
             ran = 1;
@@ -311,21 +358,19 @@ extern "C" int emulation_unprepared()
     return (int)std::count_if(launched.begin(), launched.end(), [](const void *kernel) { return prepared.count(kernel) == 0; });
 }
 
-void emulation_launch(const void *kernel, dim3 grid, dim3 size, size_t shared_bytes, const std::function<void()> &body)
+void emulation_launch(const void *kernel, unsigned together, dim3 grid, dim3 size, size_t shared_bytes, const std::function<void()> &body)
 {
     if (recording != nullptr) {
-        recording->work.push_back([=] { emulation_launch(kernel, grid, size, shared_bytes, body); });
+        recording->work.push_back([=] { emulation_launch(kernel, together, grid, size, shared_bytes, body); });
         return;
     }
 
-    unsigned char *shared = (unsigned char *)malloc(shared_bytes + (shared_bytes == 0));
-
     emulation_now.grid_size = grid;
     emulation_now.block_size = size;
-    emulation_now.shared = shared;
-    block.body = &body;
-    if (shared == NULL)
-        fault("no memory for shared memory");
+    cluster.blocks = (int)together;
+    cluster.threads = (int)(size.x * size.y * size.z);
+    cluster.shared_bytes = shared_bytes;
+    cluster.body = &body;
     if (size.x * size.y * size.z > MOST_THREADS || size.x * size.y * size.z == 0)
         fault("a block has 1 to 1024 threads");
     launched.insert(kernel);
@@ -333,6 +378,13 @@ void emulation_launch(const void *kernel, dim3 grid, dim3 size, size_t shared_by
         fault("more shared memory than a block of the kernel may have");
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
         fault("a grid has 1 to 65,535 blocks in y and z, and some in x");
+    if (together == 0 || together > MOST_CLUSTER || grid.x % together != 0 || (together > 1 && cluster.threads % WARP != 0))
+        fault("a grid is of whole clusters of 1 to 8 blocks, of whole warps where these are several");
+    for (int b = 0; b < cluster.blocks; b++) {
+        blocks[b].shared = (unsigned char *)malloc(shared_bytes + (shared_bytes == 0)); /* each by itself, for the sanitizer to watch */
+        if (blocks[b].shared == NULL)
+            fault("no memory for shared memory");
+    }
 #ifdef __SANITIZE_ADDRESS__
     /* the scheduler's own stack, for the way back */
     pthread_attr_t attributes;
@@ -340,61 +392,75 @@ void emulation_launch(const void *kernel, dim3 grid, dim3 size, size_t shared_by
     pthread_attr_getstack(&attributes, &scheduler.stack, &scheduler.stack_bytes);
     pthread_attr_destroy(&attributes);
 #endif
-    for (int b : ordered((int)(grid.x * grid.y * grid.z))) {
-        emulation_now.block = dim3((unsigned)b % grid.x, (unsigned)b / grid.x % grid.y, (unsigned)b / grid.x / grid.y);
-        memset(shared, 0xff, shared_bytes);
-        run_block(size);
-    }
-    free(shared);
+    for (int c : ordered((int)(grid.x * grid.y * grid.z / together)))
+        run_cluster(c, grid, size);
+    for (int b = 0; b < cluster.blocks; b++)
+        free(blocks[b].shared);
 }
 
 void __syncthreads()
 {
-    block.arrived++;
+    cluster.current->block->arrived++;
     give_way(AT_BLOCK);
 }
 
 void emulation_copy_later(void *to, const void *from, size_t bytes)
 {
     memset(to, 0xff, bytes);
-    block.current->copies.push_back({to, from, bytes});
+    cluster.current->copies.push_back({to, from, bytes});
 }
 
 void emulation_copied()
 {
-    for (const auto &copy : block.current->copies)
+    for (const auto &copy : cluster.current->copies)
         if (copy.from != NULL)
             memcpy(copy.to, copy.from, copy.bytes);
         else
             memset(copy.to, 0, copy.bytes);
-    block.current->copies.clear();
+    cluster.current->copies.clear();
 }
 
 void emulation_meet(int place, int threads)
 {
     enum waiting at = (enum waiting)(AT_PLACE + place);
+    struct block *block = cluster.current->block;
 
-    if (place < 0 || place >= PLACES || threads % WARP != 0 || threads > block.threads)
+    if (place < 0 || place >= PLACES || threads % WARP != 0 || threads > cluster.threads)
         fault("whole warps of the block meet, at place 0 or 1");
-    if (++block.met[place] < threads) {
+    if (++block->met[place] < threads) {
         give_way(at);
         return;
     }
-    block.met[place] = 0;
-    for (int i = 0; i < block.threads; i++)
+    block->met[place] = 0;
+    for (int i = block->first; i < block->first + cluster.threads; i++)
         if (fibers[i].waiting == at)
             fibers[i].waiting = RUNNING;
 }
 
+void emulation_meet_cluster()
+{
+    cluster.arrived++;
+    give_way(AT_CLUSTER);
+}
+
+const void *emulation_of_block(const void *shared, int number)
+{
+    ptrdiff_t at = (const unsigned char *)shared - cluster.current->block->shared;
+
+    if (number < 0 || number >= cluster.blocks || at < 0 || (size_t)at > cluster.shared_bytes)
+        fault("shared memory of another block is that of the cluster, where there is as much");
+    return blocks[number].shared + at;
+}
+
 void __syncwarp(unsigned)
 {
-    warps[index_of(block.current) / WARP].arrived++;
+    warps[index_of(cluster.current) / WARP].arrived++;
     give_way(AT_WARP);
 }
 
 const unsigned char *emulation_exchange(const void *mine, size_t bytes)
 {
-    int i = index_of(block.current);
+    int i = index_of(cluster.current);
     unsigned parity = fibers[i].exchanges++ & 1;
 
     if (bytes > EXCHANGE_BYTES)

@@ -4,8 +4,8 @@
  * shared memory, which is filled with NaN before each block and has exactly the size of the launch, for address sanitizers to watch. Tests alone use
  * it; one launch at a time.
  *
- * It cannot show: races between blocks (they run one after the other), what a warp does without a barrier in lockstep, how fast anything is, and the
- * order in which a matrix unit adds (here: one chain of fused multiply-adds in rising k). */
+ * It cannot show: races between blocks (they run one after the other, but for those of a cluster), what a warp does without a barrier in lockstep,
+ * how fast anything is, and the order in which a matrix unit adds (here: one chain of fused multiply-adds in rising k). */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_EMULATION_H
 #define TANDEM_COMMON_BACKEND_CUDA_EMULATION_H
 
@@ -62,8 +62,8 @@ int emulation_prepare(const void *kernel, size_t shared_bytes);
 /* How many kernels were launched that were not prepared. */
 extern "C" int emulation_unprepared();
 
-/* Runs the body once for each thread of each block. */
-void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &body);
+/* Runs the body once for each thread of each block; blocks of so many neighbours, a cluster, run together. */
+void emulation_launch(const void *kernel, unsigned cluster, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &body);
 /* Launches and copies from here on are recorded instead of done, up to emulation_recorded; emulation_play does them. */
 extern "C" void emulation_record();
 extern "C" struct device_graph *emulation_recorded();
@@ -86,6 +86,10 @@ void emulation_copy_later(void *to, const void *from, size_t bytes);
 void emulation_copied();
 /* Until `threads` of the block are at this place, 0 or 1. */
 void emulation_meet(int place, int threads);
+/* Until all threads of the cluster are here. */
+void emulation_meet_cluster();
+/* Where what lies there in the caller's shared memory lies in that of block `number` of the cluster. */
+const void *emulation_of_block(const void *shared, int number);
 /* Every lane of the calling thread's warp gives `bytes` (at most 64); returns all of them, [32][64], anything for lanes that have ended.
  * Valid until the lane's next but one exchange. */
 const unsigned char *emulation_exchange(const void *mine, size_t bytes);

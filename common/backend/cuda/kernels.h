@@ -19,7 +19,9 @@ extern "C" {
 struct CUstream_st;
 
 enum {
-    KERNEL_ROWS = 64,          /* most rows of a launch, but for wide.cu */
+    KERNEL_ROWS = 64,          /* most rows of a launch, but for wide*.cu */
+    KERNEL_CLUSTER_LEAST = 17, /* rows for which clusters pay, by arithmetic */
+    KERNEL_CLUSTER_ROWS = 128,
     KERNEL_MAX_HIDDEN = 16384, /* most columns of a linear map with a norm before it */
 };
 
@@ -119,6 +121,10 @@ struct wide_launch {
 };
 int wide_prepare(int layout);
 void wide_start(const struct wide_launch *launch, struct CUstream_st *stream);
+/* wide_clusters.cu: the same, with the same bits, for a device with clusters (device_clusters): the faster way up to KERNEL_CLUSTER_ROWS rows, where
+ * linear_start would take longer for rows than for weights, from KERNEL_CLUSTER_LEAST on. */
+int wide_clusters_prepare(int layout);
+void wide_clusters_start(const struct wide_launch *launch, struct CUstream_st *stream);
 /* Its rows, of float32: to = norm(from), rounded to the type of the weights as linear_start rounds them. */
 struct round_launch {
     int is_f16;

@@ -48,10 +48,16 @@ static enum kernel_numbers numbers_of(const struct matrix *matrix)
     return matrix->layout == DTYPE_F16 ? KERNEL_F16 : KERNEL_BF16;
 }
 
+static int has_clusters(const struct backend_context *context, const struct linear_launch *launch)
+{
+    return context_clusters(context) && launch->to != NULL && launch->rows >= KERNEL_CLUSTER_LEAST && launch->rows <= KERNEL_CLUSTER_ROWS;
+}
+
 /* Rows that no kernel has rounded have room to be, where they are of the residual stream. */
 static int is_wide(const struct backend_context *context, const struct linear_launch *launch)
 {
-    return launch->rows > KERNEL_ROWS && launch->columns % 8 == 0 && (launch->is_rounded || launch->columns <= context->options.max_hidden);
+    return (launch->rows > KERNEL_ROWS || has_clusters(context, launch)) && launch->columns % 8 == 0 &&
+           (launch->is_rounded || launch->columns <= context->options.max_hidden);
 }
 
 static void run_wide(struct backend_context *context, const struct linear_launch *launch, const char *what)
@@ -86,7 +92,10 @@ static void run_wide(struct backend_context *context, const struct linear_launch
         wide.from = round.to;
         wide.scale = round.scale;
     }
-    wide_start(&wide, stream);
+    if (has_clusters(context, launch))
+        wide_clusters_start(&wide, stream);
+    else
+        wide_start(&wide, stream);
     device_launched(context->device, what);
 }
 

@@ -12,6 +12,7 @@ static const struct {
     {"nooverlap", "overlapping kernels", offsetof(struct switches, no_overlap)},
     {"nograph", "recorded steps", offsetof(struct switches, no_graph)},
     {"nooneshot", "one-shot sums", offsetof(struct switches, no_one_shot)},
+    {"noclusters", "clusters of blocks", offsetof(struct switches, no_clusters)},
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
@@ -25,7 +26,7 @@ enum status switches_read(const char *words, struct switches *switches)
         while (i < WAYS && (strlen(ways[i].word) != length || memcmp(ways[i].word, at, length) != 0))
             i++;
         if (i == WAYS) {
-            log_error("TANDEM_CUDA has '%.*s', expected some of nooverlap, nograph and nooneshot, separated by commas", (int)length, at);
+            log_error("TANDEM_CUDA has '%.*s', expected some of nooverlap, nograph, nooneshot and noclusters, separated by commas", (int)length, at);
             return STATUS_USAGE;
         }
         *(int *)(void *)((char *)switches + ways[i].at) = 1;

@@ -188,7 +188,7 @@ checks=$((checks + 2))
 same drafted_left_out drafted_greedy
 grep -q "device 1, emulation, without overlapping kernels, recorded steps, group over" "$WORK/drafted_left_out.err" || fail "--verbose does not say what is left out"
 TANDEM_CUDA=nooneshot broken "one-shot sums that are left out" "" 64 "--all-reduce one-shot needs verifiers on one host" --all-reduce one-shot
-driver "a word that is none" TANDEM_CUDA=fast 64 "error: TANDEM_CUDA has 'fast', expected some of nooverlap, nograph and nooneshot" --backend cuda
+driver "a word that is none" TANDEM_CUDA=fast 64 "error: TANDEM_CUDA has 'fast', expected some of nooverlap, nograph, nooneshot and noclusters" --backend cuda
 unset TANDEM_CUDA
 
 # Nobody reaches the memory of device 5: sums go over NCCL, unless the user wants them otherwise.

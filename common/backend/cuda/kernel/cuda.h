@@ -9,19 +9,29 @@
 
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...) kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
 /* The same for a kernel that calls overlap_wait: where `overlaps` it may begin before what is ahead of it in the stream has ended. */
-#define LAUNCH_AHEAD(kernel, grid, block, shared_bytes, stream, overlaps, ...)                                                             \
-    do {                                                                                                                                   \
-        cudaLaunchAttribute attribute_ = {};                                                                                               \
-        cudaLaunchConfig_t config_ = {};                                                                                                   \
-        attribute_.id = cudaLaunchAttributeProgrammaticStreamSerialization;                                                                \
-        attribute_.val.programmaticStreamSerializationAllowed = 1;                                                                         \
-        config_.gridDim = grid;                                                                                                            \
-        config_.blockDim = block;                                                                                                          \
-        config_.dynamicSmemBytes = shared_bytes;                                                                                           \
-        config_.stream = stream;                                                                                                           \
-        config_.attrs = &attribute_;                                                                                                       \
-        config_.numAttrs = (overlaps) ? 1 : 0;                                                                                             \
-        (void)cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__); /* a failure stays for device_launched */                                 \
+#define LAUNCH_AHEAD(kernel, grid, block, shared_bytes, stream, overlaps, ...)                                                                       \
+    LAUNCH_TOGETHER(kernel, 1, grid, block, shared_bytes, stream, overlaps, __VA_ARGS__)
+/* And `cluster` neighbours of its blocks, on a device that has clusters, run together: each may read the others' shared memory. */
+#define LAUNCH_TOGETHER(kernel, cluster, grid, block, shared_bytes, stream, overlaps, ...)                                                           \
+    do {                                                                                                                                             \
+        cudaLaunchAttribute attributes_[2] = {};                                                                                                     \
+        cudaLaunchConfig_t config_ = {};                                                                                                             \
+        if (overlaps) {                                                                                                                              \
+            attributes_[config_.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;                                                   \
+            attributes_[config_.numAttrs++].val.programmaticStreamSerializationAllowed = 1;                                                          \
+        }                                                                                                                                            \
+        if ((cluster) > 1) {                                                                                                                         \
+            attributes_[config_.numAttrs].id = cudaLaunchAttributeClusterDimension;                                                                  \
+            attributes_[config_.numAttrs].val.clusterDim.x = (cluster);                                                                              \
+            attributes_[config_.numAttrs].val.clusterDim.y = 1;                                                                                      \
+            attributes_[config_.numAttrs++].val.clusterDim.z = 1;                                                                                    \
+        }                                                                                                                                            \
+        config_.gridDim = grid;                                                                                                                      \
+        config_.blockDim = block;                                                                                                                    \
+        config_.dynamicSmemBytes = shared_bytes;                                                                                                     \
+        config_.stream = stream;                                                                                                                     \
+        config_.attrs = attributes_;                                                                                                                 \
+        (void)cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__); /* a failure stays for device_launched */                                           \
     } while (0)
 /* Lets a kernel use up to `bytes` of shared memory. 0, or CUDA's number of the error. */
 #define SHARED_LIMIT(kernel, bytes) ((int)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
@@ -48,13 +58,34 @@ static __device__ __forceinline__ void overlap_wait()
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+
+/* All threads of the cluster's blocks meet: what each has written to its shared memory the others see. */
+static __device__ __forceinline__ void cluster_meet()
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+/* Where what lies there in the caller's shared memory lies in that of block `number` of its cluster. */
+template <typename T> static __device__ __forceinline__ const T *cluster_of(const T *shared, int number)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+    const T *other;
+
+    asm("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(shared), "r"(number));
+    return other;
+#else
+    return number == 0 ? shared : NULL; /* without clusters */
+#endif
+}
 #else
 #include "common/backend/cuda/emulation.h"
 
-#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                                             \
-    ((void)(stream), emulation_launch(emulation_name(kernel), grid, block, shared_bytes, [=] { kernel(__VA_ARGS__); }))
-#define LAUNCH_AHEAD(kernel, grid, block, shared_bytes, stream, overlaps, ...)                                                             \
-    ((void)(overlaps), LAUNCH(kernel, grid, block, shared_bytes, stream, __VA_ARGS__))
+#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...) LAUNCH_TOGETHER(kernel, 1, grid, block, shared_bytes, stream, 0, __VA_ARGS__)
+#define LAUNCH_AHEAD(kernel, grid, block, shared_bytes, stream, overlaps, ...)                                                                       \
+    LAUNCH_TOGETHER(kernel, 1, grid, block, shared_bytes, stream, overlaps, __VA_ARGS__)
+#define LAUNCH_TOGETHER(kernel, cluster, grid, block, shared_bytes, stream, overlaps, ...)                                                           \
+    ((void)(stream), (void)(overlaps), emulation_launch(emulation_name(kernel), cluster, grid, block, shared_bytes, [=] { kernel(__VA_ARGS__); }))
 #define SHARED_LIMIT(kernel, bytes) emulation_prepare(emulation_name(kernel), (size_t)(bytes))
 #define SHARED_PREFER(kernel)       emulation_prepare(emulation_name(kernel), 0)
 #define SHARED(name)                unsigned char *name = emulation_now.shared
@@ -64,6 +95,14 @@ static inline void overlap_allow()
 }
 static inline void overlap_wait()
 {
+}
+static inline void cluster_meet()
+{
+    emulation_meet_cluster();
+}
+template <typename T> static inline const T *cluster_of(const T *shared, int number)
+{
+    return static_cast<const T *>(emulation_of_block(shared, number));
 }
 #endif
 
