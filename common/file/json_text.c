@@ -147,6 +147,11 @@ json_t *json_text_whole(json_t *value, int failed)
     return NULL;
 }
 
+json_t *json_text_u64(uint64_t number)
+{
+    return number <= INT64_MAX ? json_integer((json_int_t)number) : json_sprintf("%llu", (unsigned long long)number);
+}
+
 json_t *json_text_string(const char *text)
 {
     json_t *value = json_string(text);

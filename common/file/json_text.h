@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { JSON_TEXT_FAULT = 200 };
 
@@ -28,6 +29,8 @@ char *json_text_write(const json_t *value, size_t flags);
 /* For building: `value`, or NULL with the value given back when some part of it failed to be made (jansson's calls return -1 then). A
  * value that lacks a part must not be taken for whole. */
 json_t *json_text_whole(json_t *value, int failed);
+/* A number as a value: beyond 2^63 - 1, where JSON's integers end here, a text. NULL without memory. */
+json_t *json_text_u64(uint64_t number);
 /* A text as a value. One that is not UTF-8 (a path, a text that was cut) has \xNN for each byte beyond ASCII, for JSON cannot hold it.
  * NULL without memory. */
 json_t *json_text_string(const char *text);

@@ -76,6 +76,14 @@ static const char *why_idle_in_scoring(const struct option_entry *entry)
     return options_is_named(entry->name, of_completions) ? "a text is scored, and nothing is completed" : NULL;
 }
 
+/* And in a check. */
+static const char *why_idle_in_check(const struct option_entry *entry)
+{
+    static const char *const of_completions[] = {"output", "stats", NULL};
+
+    return options_is_named(entry->name, of_completions) ? "what a check finds is written by --json FILE" : NULL;
+}
+
 /* Why it changes nothing; NULL: it does. */
 static const char *why_idle(const struct options *options, const struct option_entry *entry, int *lines_may)
 {
@@ -123,14 +131,16 @@ static int is_given(const struct options *options, const struct option_entry *en
 
 int options_find_idle(const struct options *options, struct options_idle *idle)
 {
-    int count = 0, has_own = options->checks.size != CHECK_OFF || options->report.sweep != NULL;
+    int count = 0, is_check = options->checks.size != CHECK_OFF, has_own = is_check || options->report.sweep != NULL;
 
-    for (int i = 0; !has_own && i < option_count && count < OPTIONS_IDLE_MOST; i++) {
+    for (int i = 0; (is_check || !has_own) && i < option_count && count < OPTIONS_IDLE_MOST; i++) {
         const struct option_entry *entry = &option_table[i];
         int lines_may = 0;
         const char *why = NULL;
 
-        if (is_given(options, entry) && entry->group == OPTION_SPECULATION)
+        if (is_check)
+            why = is_given(options, entry) ? why_idle_in_check(entry) : NULL;
+        else if (is_given(options, entry) && entry->group == OPTION_SPECULATION)
             why = why_idle(options, entry, &lines_may);
         else if (is_given(options, entry) && options->input.perplexity != NULL)
             why = why_idle_in_scoring(entry);

@@ -27,7 +27,7 @@ static json_t *parameters_of(const struct check *check)
 
     json_object_set_new(object, "accept_of_equality", json_string(rule_name(check_rule(check, 0))));
     json_object_set_new(object, "accept_of_the_law", json_string(rule_name(check_rule(check, 1))));
-    json_object_set_new(object, "seed", json_integer((json_int_t)sampling->seed));
+    json_object_set_new(object, "seed", json_text_u64(sampling->seed));
     json_object_set_new(object, "support", json_integer(options->rounds.support));
     json_object_set_new(object, "max_sequences", json_integer(options->rounds.max_sequences));
     json_object_set_new(object, "prompts", json_integer(check->prompts));

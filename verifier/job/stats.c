@@ -51,11 +51,11 @@ static json_t *configuration_of(const struct stats *stats)
     if (options->rounds.branches > 0)
         failed |= json_object_set_new(object, "branches", json_integer(options->rounds.branches));
     failed |= json_object_update_new(
-        object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s?}", "temperature", sampling->temperature, "top_k",
+        object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:s?}", "temperature", sampling->temperature, "top_k",
                           sampling->top_k, "top_p", sampling->top_p, "min_p", sampling->min_p, "repetition_penalty", sampling->repetition_penalty,
                           "presence_penalty", sampling->presence_penalty, "frequency_penalty", sampling->frequency_penalty, "lenience",
                           sampling->lenience, "threshold", sampling->threshold, "typical_epsilon", sampling->typical_epsilon, "typical_delta",
-                          sampling->typical_delta, "seed", (json_int_t)sampling->seed, "accept", rule_name(sampling->accept)));
+                          sampling->typical_delta, "seed", json_text_u64(sampling->seed), "accept", rule_name(sampling->accept)));
     failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
     failed |= json_object_set_new(object, "lossless", json_boolean(!is_not_lossless(stats, option)));
     if (options->model.quantise != QUANTISE_NONE)

@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/file/json_text.h"
 #include "common/sample/row.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,9 +39,9 @@ static int is_of_no_effect(const char *key)
 /* Keys that are not supported, each with the one value that is accepted because it asks for nothing. */
 static const struct {
     const char *key;
-    double only; /* true is 1, false is 0; -1: null alone */
-} not_done[] = {{"stream", 0},       {"suffix", -1},          {"stream_options", -1}, {"tools", -1},
-                {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
+    double only; /* true is 1, false is 0; NAN: null alone */
+} not_done[] = {{"stream", 0},        {"suffix", NAN},          {"stream_options", NAN}, {"tools", NAN},
+                {"tool_choice", NAN}, {"response_format", NAN}, {"functions", NAN}};
 
 static double number_of(const json_t *value)
 {

@@ -46,14 +46,6 @@ static json_t *timing_of(const struct sequence *sequence)
                      ms(sequence->ended_ns - sequence->started_ns));
 }
 
-/* Beyond 2^63 - 1, where only --seed reaches, JSON's integers end here. */
-static json_t *seed_of(const struct sequence *sequence)
-{
-    uint64_t seed = sequence->sampling.seed;
-
-    return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_sprintf("%llu", (unsigned long long)seed);
-}
-
 /* What a completion is. */
 static int add_text(json_t *object, const struct sequence *sequence)
 {
@@ -65,7 +57,7 @@ static int add_text(json_t *object, const struct sequence *sequence)
         failed |= json_object_set_new(object, "logprobs", result_logprobs(sequence));
     failed |= json_object_set_new(object, "finish_reason", json_string(completion_reason(sequence->completion.finish)));
     if (request_completions(request) > 1)
-        failed |= json_object_set_new(object, "seed", seed_of(sequence));
+        failed |= json_object_set_new(object, "seed", json_text_u64(sequence->sampling.seed));
     if (request_chooses(request))
         failed |= json_object_set_new(object, "mean_logprob", result_number(gathering_rank(sequence)));
     return failed;

@@ -104,6 +104,11 @@ check "another n: $(tail -n 1 "$WORK/job.err")" grep -q "job.jsonl is complete, 
 
 # The option holds for lines that say nothing; a prompt of the command line has its choices in a result.
 INPUT=$WORK/one.in
+# The last seed, which JSON's integers do not reach, in results and stats; the first choice has it, the next one begins anew.
+run last --n 2 --seed 18446744073709551615 --solo --verifiers 1 --temperature 0.8 --max-tokens 4 --stats "$WORK/last.json"
+check "the last seed: exit $CODE" [ "$CODE" = 0 ]
+check "the last seed in results" grep -q '"seed":"18446744073709551615"' "$WORK/last.jsonl"
+check "the last seed in the stats: $(grep -o '"seed"[^,]*' "$WORK/last.json")" grep -q '"seed": "18446744073709551615"' "$WORK/last.json"
 run option --n 3 --seed 11 --solo --verifiers 1 --temperature 0.8 --max-tokens 20
 tokens_of "$WORK/option.jsonl" >"$WORK/option.tokens"
 check "--n is n of every line" cmp "$WORK/option.tokens" "$WORK/solo.expected"

@@ -16,6 +16,7 @@ static const struct {
     int lines_may;
 } cases[] = {
     {"--temperature 0.7", "", "", 0},
+    {"--check brief --output F --stats F --json F --lenience 0.3", "output stats", "--json FILE", 0},
     {"--temperature 0.7 --draft-temperature 0.9 --support 32", "", "", 0},
     {"--temperature 0 --draft-temperature 0.9 --support 32", "support draft-temperature", "not drawn from q", 1},
     {"--temperature 0.7 --accept coupled --support 32", "support", "not drawn from q", 1},

@@ -129,6 +129,7 @@ static void test_request_openai__a_chat_is_a_line_with_messages(void **state)
     assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"n\":3}", "{\"id\":\"a\",\"messages\":" MESSAGES ",\"n\":3}");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"best_of\":3}", "unknown key body.best_of");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"tools\":[]}", "body.tools is not supported");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"response_format\":-1}", "body.response_format is not supported");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"response_format\":{\"type\":\"json_object\"}}", "body.response_format is not supported");
     assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"logprobs\":true,\"top_logprobs\":3}",
                       "{\"id\":\"a\",\"logprobs\":3,\"messages\":" MESSAGES "}");
