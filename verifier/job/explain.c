@@ -103,6 +103,16 @@ static void write_draft(const struct explained *explained, int i, const struct t
     fputc('\n', to);
 }
 
+/* What follows a draft, or with -1 the newest committed token: each with what follows it right below it, in whatever order they were drafted. */
+static void write_children(const struct explained *explained, int parent, const struct tokenizer *tokenizer, int width, int colour, FILE *to)
+{
+    for (int i = 0; i < explained->count; i++)
+        if (explained->node[i].parent == parent) {
+            write_draft(explained, i, tokenizer, width, colour, to);
+            write_children(explained, i, tokenizer, width, colour, to);
+        }
+}
+
 /* What is left of p for the last token, as the paper writes it. */
 static void write_residual(const struct residual *residual, FILE *to)
 {
@@ -182,8 +192,7 @@ void explain_round(const struct explained *explained, const struct tokenizer *to
 
     explain_head(explained, round, to);
     fputc('\n', to);
-    for (int i = 0; i < explained->count; i++)
-        write_draft(explained, i, tokenizer, width, colour, to);
+    write_children(explained, -1, tokenizer, width, colour, to);
     write_last(explained, tokenizer, width, colour, to);
     explain_end(explained, kept, "      ", to);
 }

@@ -1,5 +1,6 @@
-/* A round as text, for `tandem run --explain`: each draft on a line, with what drafter and target found it worth, and why it stands or not. A
- * terminal gets no byte of a token that it would obey, and nobody a token that breaks the line. Local; owns nothing. */
+/* A round as text, for `tandem run --explain`: each draft on a line, with what drafter and target found it worth, and why it stands or not. In a
+ * tree each is below what it follows, with its number in the order of drafting. A terminal gets no byte of a token that it would obey, and nobody a
+ * token that breaks the line. Local; owns nothing. */
 #ifndef TANDEM_VERIFIER_JOB_EXPLAIN_H
 #define TANDEM_VERIFIER_JOB_EXPLAIN_H
 

@@ -68,7 +68,7 @@ static void test_explain__a_chain_by_coins(void **state)
                 "      \"!\"   drawn from what is left of p: max(0, p - q), normalised\n");
 }
 
-/* What the rule compares is said; where the completion ends, how much of it counts; in a tree what follows stands further right. */
+/* What the rule compares is said; where the completion ends, how much of it counts; in a tree what follows stands further right, right below. */
 static void test_explain__a_tree_by_the_targets_own_tokens(void **state)
 {
     const struct explained round = {
@@ -84,10 +84,36 @@ static void test_explain__a_tree_by_the_targets_own_tokens(void **state)
     assert_says(&round, 1, 0,
                 "round 3, coupled, a tree: 1 of 3 drafts accepted, 2 tokens\n"
                 "   1  \",\"    rejected: the target's own token is \";\"; drafted by small\n"
-                "   2  \";\"    accepted: it is the target's own token; drafted by small, lookup\n"
                 "   3    \"!\"  not looked at\n"
+                "   2  \";\"    accepted: it is the target's own token; drafted by small, lookup\n"
                 "      \"\\n\"   the target's own token\n"
                 "      the completion ends with 1 of these tokens\n");
+}
+
+/* Drafted in layers, as the best of a drafter's are: 1 has 3 and 5 behind it, and 2 has 4. The numbers stay, as what is left of p names some. */
+static void test_explain__a_draft_is_below_what_it_follows(void **state)
+{
+    const struct explained round = {
+        .rule = "k-sequential",
+        .count = 5,
+        .node = {{.token = token(","), .parent = -1, .q = -1, .p = -1, .own = -1, .coin = -1, .fate = EXPLAINED_REJECTED},
+                 {.token = token(";"), .parent = -1, .q = -1, .p = -1, .own = -1, .coin = -1, .fate = EXPLAINED_ACCEPTED},
+                 {.token = token("!"), .parent = 0, .depth = 1, .q = -1, .p = -1, .own = -1, .coin = -1, .fate = EXPLAINED_PASSED},
+                 {.token = token("?"), .parent = 1, .depth = 1, .q = -1, .p = -1, .own = -1, .coin = -1, .fate = EXPLAINED_REJECTED},
+                 {.token = token("."), .parent = 0, .depth = 1, .q = -1, .p = -1, .own = -1, .coin = -1, .fate = EXPLAINED_PASSED}},
+        .draw = DRAW_RESIDUAL,
+        .residual = {.several = 1, .share = {{.node = 3, .of_q = 1}}},
+        .token = token("\n")};
+
+    (void)state;
+    assert_says(&round, 2, 0,
+                "round 3, k-sequential, a tree: 1 of 5 drafts accepted, 2 tokens\n"
+                "   1  \",\"    rejected\n"
+                "   3    \"!\"  not looked at\n"
+                "   5    \".\"  not looked at\n"
+                "   2  \";\"    accepted\n"
+                "   4    \"?\"  rejected\n"
+                "      \"\\n\"   drawn from what is left of p: max(0, p - q of 4), normalised\n");
 }
 
 static void test_explain__no_draft_and_what_is_left_of_p(void **state)
@@ -114,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_explain__a_chain_by_coins),
         cmocka_unit_test(test_explain__a_tree_by_the_targets_own_tokens),
+        cmocka_unit_test(test_explain__a_draft_is_below_what_it_follows),
         cmocka_unit_test(test_explain__no_draft_and_what_is_left_of_p),
     };
 
