@@ -20,6 +20,8 @@ enum {
     LEAST_SHOWN = 2     /* drafts, where they are shown */
 };
 
+#define NEARLY 0.9 /* what is less at the end of a completion stays above it */
+
 /* One pass over the requests, with these drafters. */
 static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
 {
@@ -182,25 +184,57 @@ static enum status say_wrong(const struct request_list *requests)
     return wrong > 0 && wrong == requests->count ? STATUS_DATA : STATUS_OK;
 }
 
-/* Warns where drafts of the length that was asked for make it slower than decoding without. The time of rounds with drafts is measured, that of
- * rounds without follows from timed steps. Where most rounds went without, as a drafter was lost, they are not what it was slow by. */
-static void warn_of_cost(const struct job *job, const struct figures *figures, const struct adaptive *adaptive, const struct adaptive_terms *terms)
+/* Did proposals have the length that was asked for, or nearly, so that its terms are those of the rounds? Drafting may stop earlier, and what copies
+ * may have nothing to copy. */
+static int are_whole(const struct figures *figures, int length)
 {
-    enum tree_kind shape = job->options->rounds.shape.kind;
+    return figures->answered_rounds == 0 || figures_drafts_per_proposal(figures) >= NEARLY * length;
+}
+
+/* Did drafts make it slower than decoding without? Gives both speeds, as passes of both ways measured them. Where there are none, rounds with drafts
+ * are measured, and those without follow from timed steps. speeds: NULL where nothing is compared */
+static int drafts_cost(const struct comparison *speeds, const struct adaptive *adaptive, double *with, double *without)
+{
+    double spread, error;
+
+    if (speeds == NULL)
+        return adaptive_drafts_cost(adaptive, with, without);
+    *with = comparison_median(speeds->drafted, speeds->passes, &spread);
+    *without = comparison_median(speeds->solo, speeds->passes, &spread);
+    return why_is_asked(comparison_speedup(speeds, &error)) && *with < *without;
+}
+
+/* What is to be left out for the length to be the lead's choice: a tree of drawn drafts has a size of its own. */
+static const char *what_sets_length(const struct options *options)
+{
+    struct options without = *options;
+
+    without.rounds.draft_length = -1;
+    if (options->rounds.shape.kind == TREE_OWN)
+        return "--draft";
+    if (options_length(&without) < 0)
+        return "--draft-length";
+    return options->rounds.draft_length < 0 ? "--tree" : "--tree and --draft-length";
+}
+
+/* Warns where drafts of the length that was asked for cost speed. Where most rounds went without, as a drafter was lost, they are not what it was
+ * slow by. speeds, terms: NULL where nothing is compared, or known; with both the table has said why. */
+static void warn_of_cost(const struct job *job, const struct figures *figures, const struct adaptive *adaptive, const struct comparison *speeds,
+                         const struct adaptive_terms *terms)
+{
     int length = options_length(job->options);
     double with, without;
-    char why[WHY_TEXT] = "";
+    char why[WHY_TEXT] = "", mean[64] = "";
 
     if (length <= 0 || job->options->report.quiet || 2 * figures->answered_rounds < figures->rounds ||
-        !adaptive_drafts_cost(adaptive, &with, &without))
+        !drafts_cost(speeds, adaptive, &with, &without))
         return;
-    if (terms != NULL)
+    if (terms != NULL && speeds == NULL)
         why_write(terms, with / without, why);
-    log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --%s out, or --solo%s%s", length, with,
-             without,
-             shape == TREE_CHAIN ? "draft-length"
-             : shape == TREE_OWN ? "draft"
-                                 : "tree",
+    if (!are_whole(figures, length))
+        snprintf(mean, sizeof mean, " at most, %.1f a round in the mean,", figures_drafts_per_proposal(figures));
+    log_warn("drafts of %d%s cost speed here: %.0f tokens/s%s %.0f; leave %s out, or --solo%s%s", length, mean, with,
+             speeds != NULL ? ", without them" : " while decoding, without them about", without, what_sets_length(job->options),
              *why != '\0' ? ": " : "", why);
 }
 
@@ -279,7 +313,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     const struct adaptive *adaptive = &lead.drafting.adaptive;
     struct adaptive_terms terms;
     enum status status, wrong;
-    int known;
+    int length, known;
 
     job->learns = passes != NULL;
     say_if_it_varies(job, peers);
@@ -313,15 +347,16 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
             TRY(status);
         adaptive = &job->learnt; /* by the last pass */
     }
+    length = options_length(job->options);
     known = peers->count > 0 &&
-            (job->options->rounds.shape.kind == TREE_CHAIN || options_length(job->options) < 0) && /* of trees sizes that it chose */
-            adaptive_explain(adaptive, at_once(&lead.figures), options_length(job->options), &terms);
+            (length < 0 || (job->options->rounds.shape.kind == TREE_CHAIN && are_whole(&lead.figures, length))) && /* of trees sizes that it chose */
+            adaptive_explain(adaptive, at_once(&lead.figures), length, &terms);
     if (passes != NULL)
         TRY(report_passes(job, drafters, passes, known ? &terms : NULL));
     else
         TRY(job_report(job, drafters, NULL, &lead.figures, NULL, known ? &terms : NULL));
     fflush(stdout);
-    warn_of_cost(job, &lead.figures, adaptive, known ? &terms : NULL);
+    warn_of_cost(job, &lead.figures, adaptive, passes != NULL ? &passes->speeds : NULL, known ? &terms : NULL);
     if (known && passes == NULL) {
         say_shapes(job, &lead);
         say_if_rested(job, &lead.figures, &terms);

@@ -26,6 +26,11 @@ double figures_tokens_per_second(const struct figures *figures)
     return figures->wall_ns > 0 ? (double)figures->tokens * 1e9 / (double)figures->wall_ns : 0.0;
 }
 
+double figures_drafts_per_proposal(const struct figures *figures)
+{
+    return figures->answered_rounds > 0 ? (double)figures->drafted / (double)figures->answered_rounds : 0.0;
+}
+
 double figures_mean_accepted_length(const struct figures *figures)
 {
     return figures->rounds > 0 ? (double)figures->tokens / (double)figures->rounds : 0.0;

@@ -81,6 +81,8 @@ double figures_drafted_rounds(const struct figures *figures);
 double figures_tokens_per_second(const struct figures *figures);
 /* Share of answered rounds whose proposal lay there before it was asked for. */
 double figures_ahead_hit_rate(const struct figures *figures);
+/* Drafts of a mean proposal, empty ones included. */
+double figures_drafts_per_proposal(const struct figures *figures);
 /* Committed tokens per round of a sequence. */
 double figures_mean_accepted_length(const struct figures *figures);
 /* Mean microseconds of `spans` per round, over all rounds. */

@@ -108,6 +108,18 @@ echo '{"prompt": "The sea was", "max_tokens": 200, "ignore_eos": true}' >"$WORK/
 SLOW_RANK=1 SLOW_ROW=4 "$WORK/slow/tandem" run --prompts "$WORK/one.jsonl" --verifiers 1 --draft-length 4 >"$WORK/text" 2>"$WORK/typed"
 expect "drafts that cost speed are told of, with numbers" \
     has "drafts of 4 cost speed here: .*: with K = 4 a step of 5 rows takes [0-9.]+ of the time of one of 1 \(v\), each draft with its wire [0-9.]+ \(c\), and of tested drafts [0-9]+ % are expected to be accepted"
+# Of a tree what is to be left out is what gives it its size.
+SLOW_RANK=1 SLOW_ROW=2 "$WORK/slow/tandem" run --prompts "$WORK/one.jsonl" --verifiers 1 --draft-length 4 --tree top-k >"$WORK/text" 2>"$WORK/typed"
+expect "a tree of a length that was asked for" has "drafts of 4 cost speed here: .*; leave --draft-length out, or --solo$"
+SLOW_RANK=1 SLOW_ROW=2 "$WORK/slow/tandem" run --prompts "$WORK/one.jsonl" --verifiers 1 --draft-length 4 --tree top-k --accept k-sequential \
+    --temperature 0.9 >"$WORK/text" 2>"$WORK/typed"
+expect "a tree of drawn drafts, and a length" has "drafts of 4 cost speed here: .*; leave --tree and --draft-length out, or --solo$"
+# Where drafting stops earlier the rounds are not those of a formula of the whole length; and what was measured without drafts is the table's.
+SLOW_RANK=1 SLOW_ROW=2 "$WORK/slow/tandem" run --compare --prompts "$WORK/one.jsonl" --verifiers 1 --draft-length 8 --stop-drafting entropy=0 >"$WORK/text" 2>"$WORK/typed"
+solo=$(awk '/^tokens per second/ { print $4 }' "$WORK/text")
+expect "drafts that end early, beside solo's $solo" \
+    has "drafts of 8 at most, [0-4]\.[0-9] a round in the mean, cost speed here: [0-9]+ tokens/s, without them $solo; leave --draft-length out, or --solo$"
+expect "no formula of drafts that end early: $(grep Why "$WORK/text")" eval '! grep -q "v + K c" "$WORK/text"'
 
 # Where the drafter was lost it is not the drafts that it was slow by.
 for i in $(seq 24); do echo '{"prompt": "The sea was", "max_tokens": 60, "ignore_eos": true}'; done >"$WORK/some.jsonl"

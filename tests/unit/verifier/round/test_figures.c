@@ -9,12 +9,14 @@
 
 static void test_figures__alpha_is_the_share_of_judged_drafts(void **state)
 {
-    const struct figures figures = {.tested = {10, 6, 2}, .accepted_at = {6, 2, 1}, .drafted = 30, .accepted = 9, .rounds = 40, .drafted_rounds = 10};
+    const struct figures figures = {
+        .tested = {10, 6, 2}, .accepted_at = {6, 2, 1}, .drafted = 30, .accepted = 9, .rounds = 40, .drafted_rounds = 10, .answered_rounds = 20};
 
     (void)state;
     assert_true(figures_alpha(&figures) == 0.5); /* what came after a rejection was drafted but not tested */
     assert_true(figures_kept(&figures) == 0.3);
     assert_true(figures_drafted_rounds(&figures) == 0.25);
+    assert_true(figures_drafts_per_proposal(&figures) == 1.5); /* half of them were empty */
 }
 
 static void test_figures__means_are_over_rounds_and_time(void **state)
@@ -47,7 +49,7 @@ static void test_figures__nothing_gives_zero(void **state)
     assert_true(figures_alpha(&figures) == 0.0);
     assert_true(figures_kept(&figures) == 0.0 && figures_drafted_rounds(&figures) == 0.0);
     assert_true(figures_mean_accepted_length(&figures) == 0.0);
-    assert_true(figures_tokens_per_second(&figures) == 0.0);
+    assert_true(figures_tokens_per_second(&figures) == 0.0 && figures_drafts_per_proposal(&figures) == 0.0);
     assert_true(figures_us_per_round(&figures, &drafting) == 0.0);
 }
 
