@@ -53,20 +53,25 @@ static size_t feed(void *to, size_t room, void *argument)
     return count;
 }
 
+/* Where the string that begins there ends, or behind the text. */
+static size_t end_of_string(const char *text, size_t size, size_t at)
+{
+    for (at++; at < size && text[at] != '"'; at++)
+        at += text[at] == '\\';
+    return at;
+}
+
 /* Walks the text once, without recursion and without memory. Counts one value for each separator: enough to bound them. */
 static enum status check_bounds(const char *text, size_t size, const struct json_text_limits *limits, char fault[JSON_TEXT_FAULT])
 {
-    int depth = 0, in_string = 0;
+    int depth = 0;
     long values = 1;
 
     for (size_t i = 0; i < size && depth <= limits->depth && values <= limits->values; i++) {
         char c = text[i];
 
-        if (in_string) {
-            i += c == '\\';
-            in_string = c != '"';
-        } else if (c == '"') {
-            in_string = 1;
+        if (c == '"') {
+            i = end_of_string(text, size, i);
         } else if (c == '{' || c == '[') {
             depth++;
         } else if (c == '}' || c == ']') {
@@ -103,6 +108,64 @@ static enum status read_tree(const char *text, size_t size, size_t flags, json_t
     return status;
 }
 
+/* Is it a whole number that 64 bits with a sign do not hold? number: [size], as JSON has it, without zeros in front */
+static int is_wide(const char *number, size_t size)
+{
+    static const char *const most[] = {"9223372036854775807", "9223372036854775808"};
+    const int negative = *number == '-';
+    const size_t digits = size - (size_t)negative, limit = strlen(most[0]);
+
+    for (size_t i = (size_t)negative; i < size; i++)
+        if (number[i] < '0' || number[i] > '9')
+            return 0;
+    return digits > limit || (digits == limit && memcmp(number + negative, most[negative], limit) > 0);
+}
+
+/* Where the number, the string or the other byte that begins there ends. */
+static size_t end_of_part(const char *text, size_t size, size_t at)
+{
+    size_t end = at;
+
+    while (end < size && text[end] != '\0' && strchr("+-.eE0123456789", text[end]) != NULL)
+        end++;
+    if (end == at)
+        end = text[at] == '"' ? end_of_string(text, size, at) + 1 : at + 1;
+    return end < size ? end : size;
+}
+
+/* The text with ".0" behind each of those numbers: with a point jansson reads one in double precision. Returns its size.  wide: [2 * size] */
+static size_t widen(const char *text, size_t size, char *wide)
+{
+    size_t used = 0;
+
+    for (size_t at = 0, end; at < size; at = end) {
+        end = end_of_part(text, size, at);
+        memcpy(wide + used, text + at, end - at);
+        used += end - at;
+        if (is_wide(text + at, end - at)) {
+            memcpy(wide + used, ".0", 2);
+            used += 2;
+        }
+    }
+    return used;
+}
+
+/* *tree is NULL when the text is wrong otherwise, too. */
+static enum status read_wide(const char *text, size_t size, size_t flags, json_t **tree)
+{
+    char *wide = malloc(2 * size);
+    json_error_t error;
+    enum status status;
+
+    if (wide == NULL) {
+        log_error("no memory for a JSON text of %zu bytes", size);
+        return STATUS_INTERNAL;
+    }
+    status = read_tree(wide, widen(text, size, wide), flags, tree, &error);
+    free(wide);
+    return status;
+}
+
 enum status json_text_read(const char *text, size_t size, size_t flags, const struct json_text_limits *limits, json_t **root,
                            char fault[JSON_TEXT_FAULT])
 {
@@ -111,6 +174,8 @@ enum status json_text_read(const char *text, size_t size, size_t flags, const st
 
     TRY(check_bounds(text, size, limits, fault));
     TRY(read_tree(text, size, flags, &tree, &error));
+    if (tree == NULL && limits->wide && json_error_code(&error) == json_error_numeric_overflow)
+        TRY(read_wide(text, size, flags, &tree));
     if (tree != NULL) {
         *root = tree;
         return STATUS_OK;

@@ -16,6 +16,7 @@ enum { JSON_TEXT_FAULT = 200 };
 struct json_text_limits {
     int depth;   /* of lists and objects in each other */
     long values; /* in all, keys counted */
+    int wide;    /* whole numbers beyond 64 bits are read, in double precision; else they are too large */
 };
 
 /* The tree goes to *root; json_decref frees it. flags: jansson's, besides JSON_REJECT_DUPLICATES. STATUS_DATA: `fault` says what the text

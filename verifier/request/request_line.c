@@ -257,7 +257,7 @@ static enum status take_line(struct request *request, const struct request_terms
 
 enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
 {
-    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES};
+    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES, .wide = 1};
     char fault[JSON_TEXT_FAULT];
     struct request *request;
     json_t *object = NULL;

@@ -15,7 +15,7 @@ enum { DEPTH = 3, VALUES = 6 };
 
 static void assert_read(const char *text, size_t size)
 {
-    static const struct json_text_limits limits = {DEPTH, VALUES};
+    static const struct json_text_limits limits = {.depth = DEPTH, .values = VALUES};
     char fault[JSON_TEXT_FAULT] = "";
     json_t *root = NULL;
 
@@ -26,7 +26,7 @@ static void assert_read(const char *text, size_t size)
 
 static void assert_refused(const char *text, size_t size, const char *part)
 {
-    static const struct json_text_limits limits = {DEPTH, VALUES};
+    static const struct json_text_limits limits = {.depth = DEPTH, .values = VALUES};
     char fault[JSON_TEXT_FAULT] = "";
     json_t *root = NULL;
 
@@ -74,12 +74,35 @@ static void test_json_text__is_strict(void **state)
     assert_read("\"\\ud83d\\ude00\"", 14);
 }
 
+/* All other numbers stay what they are, and digits of a string are no number. */
+static void test_json_text__whole_numbers_beyond_64_bits_are_read_where_they_may_be(void **state)
+{
+    static const struct json_text_limits limits = {.depth = DEPTH, .values = 10, .wide = 1};
+    static const char text[] = "[99999999999999999999,-9223372036854775809,9223372036854775808,9223372036854775807,-9223372036854775808,1,"
+                               "\"\\\"99999999999999999999\"]",
+                      wrong[] = "[99999999999999999999,1e999]";
+    char fault[JSON_TEXT_FAULT];
+    json_t *root = NULL;
+
+    (void)state;
+    assert_int_equal(json_text_read(text, sizeof text - 1, 0, &limits, &root, fault), STATUS_OK);
+    assert_true(json_real_value(json_array_get(root, 0)) == 99999999999999999999.0);
+    assert_true(json_real_value(json_array_get(root, 1)) == -9223372036854775808.0);
+    assert_true(json_real_value(json_array_get(root, 2)) == 9223372036854775808.0);
+    assert_true(json_integer_value(json_array_get(root, 3)) == INT64_MAX && json_integer_value(json_array_get(root, 4)) == INT64_MIN);
+    assert_int_equal(json_integer_value(json_array_get(root, 5)), 1);
+    assert_string_equal(json_string_value(json_array_get(root, 6)), "\"99999999999999999999");
+    json_decref(root);
+    assert_int_equal(json_text_read(wrong, sizeof wrong - 1, 0, &limits, &root, fault), STATUS_DATA);
+    assert_non_null(strstr(fault, "JSON with too large a number at byte 21, expected"));
+}
+
 /* Longer than jansson asks for at once, with a token that its buffer must grow for many times. */
 static void test_json_text__reads_long_texts_whole(void **state)
 {
     enum { LONG = 100000 };
     char *text = malloc(LONG + 2), fault[JSON_TEXT_FAULT];
-    static const struct json_text_limits limits = {DEPTH, VALUES};
+    static const struct json_text_limits limits = {.depth = DEPTH, .values = VALUES};
     json_t *root;
 
     (void)state;
@@ -112,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_json_text__bounds_depth),
         cmocka_unit_test(test_json_text__bounds_values),
         cmocka_unit_test(test_json_text__is_strict),
+        cmocka_unit_test(test_json_text__whole_numbers_beyond_64_bits_are_read_where_they_may_be),
         cmocka_unit_test(test_json_text__reads_long_texts_whole),
         cmocka_unit_test(test_json_text__strings_that_are_not_utf8_are_escaped),
     };

@@ -466,6 +466,20 @@ static void test_request__seeds_are_whole_up_to_the_last(void **state)
     request_release(&list);
 }
 
+/* A line whose numbers are too large is still read, so that its error has its id. */
+static void test_request__a_number_beyond_64_bits_is_its_keys_error(void **state)
+{
+    struct request_list list = read_text("{\"id\": 1, \"prompt\": \"a\", \"seed\": 99999999999999999999}\n"
+                                         "{\"id\": 99999999999999999999, \"prompt\": \"a\", \"seed\": 9223372036854775807}\n");
+
+    (void)state;
+    assert_string_equal(list.request[0].id, "1");
+    assert_string_equal(list.request[0].error, "line 1: seed is 1e+20, expected a whole number from 0 to 9223372036854775807");
+    assert_null(list.request[1].error);
+    assert_true(strtod(list.request[1].id, NULL) == 99999999999999999999.0 && list.request[1].sampling.seed == INT64_MAX);
+    request_release(&list);
+}
+
 static void test_request__what_is_null_is_not_set(void **state)
 {
     struct request_list list =
@@ -869,6 +883,7 @@ int main(void)
         cmocka_unit_test(test_request__an_id_that_is_there_twice_is_told_once_with_both_lines),
         cmocka_unit_test(test_request__more_tokens_than_there_is_room_for_are_told_once),
         cmocka_unit_test(test_request__no_stop_may_be_said_as_null),
+        cmocka_unit_test(test_request__a_number_beyond_64_bits_is_its_keys_error),
         cmocka_unit_test(test_request__what_is_null_is_not_set),
         cmocka_unit_test(test_request__seeds_are_whole_up_to_the_last),
         cmocka_unit_test(test_request__a_list_of_all_prompts_is_told_how_to_be_lines),
