@@ -184,7 +184,7 @@ void options_print(const struct options *options, const char *name, const char *
         print_help("tandem check [--quick | --long]",
                    "Checks that speculative output is lossless, for your models, prompts and options: output equal to the target's own where it is "
                    "a function of the seed, its distribution where it is drawn, and the drafts' own draws. Ends with 0 when all holds, with 1 when "
-                   "not. --quick is the default and takes less than 30 seconds with the embedded pair.",
+                   "not. --quick is the default and takes less than 30 seconds with the embedded pair and the default options.",
                    to);
     else if (options->print == OPTIONS_PRINT_SBATCH_HELP)
         print_help("tandem sbatch [--print]",

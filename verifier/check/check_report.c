@@ -220,7 +220,8 @@ static void write_verdict(const struct check *check, const struct check_result *
     else if (without[0] != '\0')
         snprintf(verdict, VERDICT, "NOT SHOWN TO BE LOSSLESS: %s", without);
     else
-        snprintf(verdict, VERDICT, "lossless: 3 checks hold (%s outputs equal, %s, %s drafts %s)", grouped_write(check->equal.outputs, outputs), law,
+        snprintf(verdict, VERDICT, "lossless%s: 3 checks hold (%s outputs equal, %s, %s drafts %s)",
+                 check->sample.variation > CHECK_SEEN_MOST ? ", coarsely" : "", grouped_write(check->equal.outputs, outputs), law,
                  grouped_write(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn),
                  check->draws.drawn > 0 ? "drawn again" : "copied");
 }

@@ -10,7 +10,9 @@
 #include "verifier/round/figures.h"
 #include <stdint.h>
 
-#define CHECK_SEEN_MOST 0.5 /* total variation, of any shape or towards the draft: a check that sees no less than that has seen nothing */
+/* Total variation. A check that sees no less than that, of any shape or towards the draft, has seen nothing; one that does so towards the draft alone
+ * is coarse. */
+#define CHECK_SEEN_MOST 0.5
 
 struct check_context {
     int prompt;   /* index in the user's input */

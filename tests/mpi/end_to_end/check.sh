@@ -35,7 +35,7 @@ holds() {
 passes() {
     local name=$1
     check "$name" 0 "${@:2}"
-    says "$name" '^lossless: 3 checks hold'
+    says "$name" '^lossless(, coarsely)?: 3 checks hold'
     for each in equality law draws; do holds "$name" "$each" true; done
 }
 
@@ -140,6 +140,9 @@ check few 10 --verifiers 1 --law-contexts 1 --law-samples 10
 says few '^blind  law'
 says few '^NOT SHOWN TO BE LOSSLESS: law: too few samples to see anything'
 grep -qE '^ *"smallest_lean": 1(\.0)?,$' "$WORK/few.json" || fail "few: $(grep smallest_ "$WORK/few.json")"
+# Where it would see one that leans to the draft, and no other, it says how coarse it is.
+check coarse 0 --verifiers 1 --law-contexts 12 --law-samples 40
+says coarse '^lossless, coarsely: 3 checks hold .*, smallest TV seen ([5-9][0-9]|100)[.][0-9] %, [1-4][0-9][.][0-9] % towards the draft'
 # Where there is next to nothing to copy, next to nothing is drafted: that shows nothing, however many samples there are, and hides no fault.
 for word in alpha bravo crane delta eagle frost grape honey ivory joker karma; do echo "{\"prompt\": \"$word unusual zebra\", \"max_tokens\": 8}"; done >"$WORK/rare.in"
 check rare 10 --verifiers 1 --drafters 1 --draft lookup:min=4,max=4 --target "$SOURCE/launch/demo/target" --prompts "$WORK/rare.in" --law-contexts 4 --law-samples 100
