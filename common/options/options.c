@@ -555,7 +555,6 @@ static enum status find_draft(struct options *options)
         return STATUS_OK;
     options->model.draft = target != NULL ? paths_draft_of(target) : NULL;
     options->model.draft_is_known = options->model.draft != NULL;
-    options->model.draft_is_auto = is_auto;
     if (!is_auto || target == NULL || options->model.draft != NULL)
         return STATUS_OK;
     TRY(find_model(options, "target", &options->model.target)); /* nothing belongs to a target that is not there, which is then what is wrong */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 enum {
+    OPTIONS_MOST = 192, /* rows of the table, at most */
     OPTIONS_MAX_STOPS = 16,
     OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS,
     OPTIONS_MERGED_MOST = 3, /* kinds of drafters beside the first */
@@ -61,7 +62,6 @@ struct options {
         const char *target; /* NULL: the embedded pair */
         const char *draft;
         int draft_is_known;             /* that it belongs to the target, which alone was named */
-        int draft_is_auto;              /* --draft auto was given, whatever model that is */
         struct options_draft draft_way; /* what that text says */
         int quantise;  /* enum quantise: what weights of more bits are rounded to */
         int draft_quantise; /* the same of what drafts alone; QUANTISE_NONE: as `quantise` says */
@@ -177,6 +177,7 @@ struct options {
         const char *json; /* where the check's figures go */
         int law_contexts, law_samples; /* of the check; 0: as its size has it */
     } checks;
+    unsigned char given[OPTIONS_MOST]; /* by rows of the table: on the command line or in a config, whatever the value */
     struct options_text *texts; /* those of a config file, and paths that names of models stand for */
     int print; /* what to print instead of running: enum options_print */
 };

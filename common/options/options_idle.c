@@ -124,25 +124,20 @@ static const char *why_idle(const struct options *options, const struct option_e
     return NULL;
 }
 
-static int is_given(const struct options *options, const struct option_entry *entry)
-{
-    return !options_is_default(options, entry) || (options->model.draft_is_auto && strcmp(entry->name, "draft") == 0);
-}
-
 int options_find_idle(const struct options *options, struct options_idle *idle)
 {
-    int count = 0, is_check = options->checks.size != CHECK_OFF, has_own = is_check || options->report.sweep != NULL;
+    int count = 0;
 
-    for (int i = 0; (is_check || !has_own) && i < option_count && count < OPTIONS_IDLE_MOST; i++) {
+    for (int i = 0; options->report.sweep == NULL && i < option_count && count < OPTIONS_IDLE_MOST; i++) {
         const struct option_entry *entry = &option_table[i];
         int lines_may = 0;
         const char *why = NULL;
 
-        if (is_check)
-            why = is_given(options, entry) ? why_idle_in_check(entry) : NULL;
-        else if (is_given(options, entry) && entry->group == OPTION_SPECULATION)
+        if (options->given[i] && options->checks.size != CHECK_OFF)
+            why = why_idle_in_check(entry);
+        else if (options->given[i] && entry->group == OPTION_SPECULATION)
             why = why_idle(options, entry, &lines_may);
-        else if (is_given(options, entry) && options->input.perplexity != NULL)
+        else if (options->given[i] && options->input.perplexity != NULL)
             why = why_idle_in_scoring(entry);
         if (why != NULL)
             idle[count++] = (struct options_idle){entry->name, why, lines_may};

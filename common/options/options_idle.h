@@ -25,8 +25,9 @@ int options_is_named(const char *name, const char *const *names);
 int options_is_default(const struct options *options, const struct option_entry *entry);
 /* The rule whose number it is: its name begins with the rule's (--lenience, --typical-delta). NULL: it belongs to none. */
 const struct rule *options_rule_of(const struct option_entry *entry);
-/* Of the options about drafts, and beside --perplexity of those about completions, too, those that are not at their default and change nothing in any
- * request that does not say otherwise itself, in the order of the table. A check and a sweep have requests of their own, and nothing is idle there.
+/* Of the options about drafts, and beside --perplexity of those about completions, too, those that were given and change nothing in any request that
+ * does not say otherwise itself, in the order of the table. A check and a sweep have requests of their own: of the first those that
+ * are about results, and of the other none.
  * idle: [OPTIONS_IDLE_MOST]. Returns how many there are. */
 int options_find_idle(const struct options *options, struct options_idle *idle);
 

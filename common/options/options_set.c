@@ -167,6 +167,7 @@ static enum status set_flag(struct options *options, const struct option_entry *
 
 enum status option_set(struct options *options, const struct option_entry *entry, const char *text, const char *where)
 {
+    options->given[entry - option_table] = 1;
     switch (entry->kind) {
     case OPTION_FLAG:
         return set_flag(options, entry, text, where);

@@ -314,6 +314,7 @@ const struct option_entry option_table[] = {
 };
 
 const int option_count = (int)(sizeof option_table / sizeof option_table[0]);
+_Static_assert(sizeof option_table / sizeof option_table[0] <= OPTIONS_MOST, "a place for each in what was given");
 
 static int same_name(const char *a, const char *b)
 {
