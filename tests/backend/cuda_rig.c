@@ -139,3 +139,15 @@ void cuda_rig_check_company(struct cuda_rig *rig, cuda_operation *run, struct ra
     free(alone);
     free(to);
 }
+
+int cuda_rig_leave_clusters(void **state)
+{
+    (void)state;
+    return setenv("TANDEM_CUDA", "noclusters", 1);
+}
+
+int cuda_rig_take_clusters(void **state)
+{
+    (void)state;
+    return unsetenv("TANDEM_CUDA");
+}

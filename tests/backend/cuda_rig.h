@@ -48,4 +48,9 @@ struct matrix *cuda_rig_pack_source(struct cuda_rig *rig, const struct matrix_so
 typedef void cuda_operation(struct cuda_rig *rig, int rows, const float *from, float *to);
 void cuda_rig_check_company(struct cuda_rig *rig, cuda_operation *run, struct random *random, int columns, int width);
 
+/* A test once more, on a device without clusters, whose maps of 17 to 64 rows are others. */
+#define CUDA_RIG_APART(test) cmocka_unit_test_setup_teardown(test, cuda_rig_leave_clusters, cuda_rig_take_clusters)
+int cuda_rig_leave_clusters(void **state);
+int cuda_rig_take_clusters(void **state);
+
 #endif
