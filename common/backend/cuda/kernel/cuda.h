@@ -63,7 +63,7 @@ static __device__ __forceinline__ void overlap_wait()
 static __device__ __forceinline__ void cluster_meet()
 {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory"); /* lanes of a warp may come one by one */
 #endif
 }
 /* Where what lies there in the caller's shared memory lies in that of block `number` of its cluster. */
